@@ -1,0 +1,1 @@
+"""Captioned pictures: readers, checks, vocabulary, batches, the region cache, synthetic scenes."""

@@ -1,0 +1,1 @@
+"""Image encoders: pictures in, regions out."""

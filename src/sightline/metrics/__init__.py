@@ -1,0 +1,1 @@
+"""Caption metrics, equal to the field's reference tools, without Java."""
