@@ -17,6 +17,10 @@ class PictureError(SightlineError):
     """A picture that cannot be read."""
 
 
+class DamagedPictureError(PictureError):
+    """A picture that begins well and then breaks off or turns to nonsense."""
+
+
 class WeightsError(SightlineError):
     """Encoder weights that are absent, damaged or of another network."""
 

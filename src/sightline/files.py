@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 def cache_folder() -> Path:
@@ -23,7 +23,7 @@ def cache_folder() -> Path:
 
 
 @contextlib.contextmanager
-def atomic_write(path: Path, mode: str = "w") -> Iterator[IO]:
+def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path` that replaces it when the block ends without an error.
 
     The contents reach the disk before the name does, so a reader (or a machine that loses power)

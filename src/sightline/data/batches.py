@@ -1,0 +1,88 @@
+"""Batches of items in an order that depends on the seed and the epoch alone.
+
+An epoch is planned as a list of global batches, the same on every process; each process takes its
+share of every one of them. So a run with several processes sees the batches of a run with one, and
+a run that stopped in the middle of an epoch goes on from the batch it had reached.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+
+
+class Batches:
+    """Every item once per epoch, in batches that never mix two groups.
+
+    >>> batches = Batches([[0, 1, 2], [3]], batch_size=2, seed=1)
+    >>> len(batches)
+    3
+    >>> sorted(int(i) for batch in batches.epoch(0) for i in batch)
+    [0, 1, 2, 3]
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence[int]],
+        *,
+        batch_size: int,
+        seed: int,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        if batch_size < 1 or not 0 <= rank < world_size:
+            raise ValueError(f"batch size {batch_size}, rank {rank} of {world_size}")
+        self.groups = [np.asarray(group, dtype=np.int64) for group in groups if len(group)]
+        self.batch_size = batch_size
+        self.seed = seed
+        self.rank = rank
+        self.world_size = world_size
+
+    def __len__(self) -> int:
+        """Batches in an epoch, the same in every epoch and on every process."""
+        return sum(-(-len(group) // self.batch_size) for group in self.groups)
+
+    def plan(self, epoch: int) -> list[Indices]:
+        """The global batches of an epoch."""
+        random = np.random.default_rng((self.seed, epoch))
+        batches = []
+        for group in self.groups:
+            order = random.permutation(group)
+            batches += np.split(order, range(self.batch_size, len(order), self.batch_size))
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Indices]:
+        """This process's part of each batch, from batch `start` on.
+
+        The last batch of a group may be short, and then the part of a process may be empty: it has
+        to take part in the step all the same, with weight zero.
+        """
+        for batch in self.plan(epoch)[start:]:
+            yield batch[self.rank :: self.world_size]
+
+
+def length_batches(
+    lengths: Sequence[int], *, batch_size: int, seed: int, rank: int = 0, world_size: int = 1
+) -> Batches:
+    """Batches of captions of one length each (paper 1, section 4.3): no step is spent on padding.
+
+    Lengths come up in proportion to how many captions have them, because batches, not lengths, are
+    shuffled. (The paper's original code visits the lengths in turn until each is used up, which
+    leaves the end of every epoch to the commonest ones.)
+    """
+    of_length: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        of_length.setdefault(length, []).append(index)
+    groups = [of_length[length] for length in sorted(of_length)]
+    return Batches(groups, batch_size=batch_size, seed=seed, rank=rank, world_size=world_size)
+
+
+def image_batches(
+    count: int, *, batch_size: int, seed: int, rank: int = 0, world_size: int = 1
+) -> Batches:
+    """Batches of pictures, each to be taken with all its captions, which share its encoding."""
+    return Batches(
+        [range(count)], batch_size=batch_size, seed=seed, rank=rank, world_size=world_size
+    )

@@ -1,0 +1,196 @@
+"""Boxes for a dataset's pictures: COCO instances and Flickr30k Entities.
+
+All become `Grounding`s with boxes as fractions of the picture, so they hold for pictures that were
+resized since the boxes were drawn. A phrase of Entities is tied to the caption with the same
+tokens; where the wording was corrected and no caption agrees, the box stays, untied.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
+from sightline.data.fields import field, load_json, read_text
+from sightline.errors import DataError
+from sightline.metrics.tokenizer import tokenize
+
+Groundings = dict[str, tuple[Grounding, ...]]
+"""By picture name."""
+
+Phrase = tuple[str, int, int]
+"""A chain id and the words `[start, end)` of a sentence that name it."""
+
+
+def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
+    """The dataset with boxes from `path`.
+
+    | what `path` is                                    | format                                 |
+    | ------------------------------------------------- | -------------------------------------- |
+    | `instances_*.json`                                | COCO: a box per object, by category    |
+    | a folder with `Annotations/` and `Sentences/`     | Flickr30k Entities as released         |
+    | `*.json`, `*.json.gz` with `"format": 1`          | Entities in one compact file           |
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path}: no such box file or folder")
+    try:
+        if path.is_dir():
+            groundings = _entities_folder(path, dataset)
+        else:
+            content = _load_gzip(path) if path.suffix == ".gz" else load_json(path)
+            is_instances = isinstance(content, dict) and "categories" in content
+            reader = _instances if is_instances else _entities_compact
+            groundings = reader(content, path, dataset)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: a record lacks something or is ill-formed ({error!r})") from None
+    if not groundings:
+        raise DataError(f"{path}: has boxes for none of the dataset's {len(dataset)} pictures")
+    return dataset.with_groundings(groundings)
+
+
+def _instances(
+    content: Any, path: Path, dataset: CaptionDataset
+) -> dict[str, tuple[Grounding, ...]]:
+    """COCO `instances_*.json`; boxes are `x, y, width, height` in pixels."""
+    names = {c["id"]: c["name"] for c in field(content, "categories", list, str(path))}
+    listed = {record["id"]: record for record in field(content, "images", list, str(path))}
+    wanted = {image.id: image.name for image in dataset} | {
+        image.name: image.name for image in dataset
+    }
+    found: dict[str, list[Grounding]] = defaultdict(list)
+    for number, record in enumerate(field(content, "annotations", list, str(path))):
+        where = f"{path}, annotation {number}"
+        picture = listed.get(field(record, "image_id", (int, str), where))
+        category = field(record, "category_id", int, where)
+        if picture is None or category not in names:
+            raise DataError(f"{where}: names a picture or a category that the file does not list")
+        name = wanted.get(picture["id"]) or wanted.get(picture.get("file_name"))
+        if name is None:
+            continue
+        x, y, w, h = field(record, "bbox", list, where)
+        box = _fractions(x, y, x + w, y + h, picture["width"], picture["height"])
+        found[name].append(Grounding(names[category], (box,)))
+    return {name: tuple(groundings) for name, groundings in found.items()}
+
+
+def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
+    """Flickr30k Entities in one JSON: per picture its size, chains' boxes and sentences."""
+    if not (isinstance(content, dict) and content.get("format") == 1):
+        raise DataError(f'{path}: neither COCO instances nor compact Entities ("format": 1)')
+    records = field(content, "images", dict, str(path))
+    found = {}
+    for image in dataset:
+        if (record := records.get(image.name)) is None:
+            continue
+        where = f"{path}, '{image.name}'"
+        sentences = [
+            (
+                field(sentence, "text", str, where).split(),
+                [(p["id"], p["start"], p["end"]) for p in field(sentence, "phrases", list, where)],
+            )
+            for sentence in field(record, "sentences", list, where)
+        ]
+        size = (field(record, "width", int, where), field(record, "height", int, where))
+        found[image.name] = _ground(image, field(record, "boxes", dict, where), size, sentences)
+    return found
+
+
+def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
+    """Flickr30k Entities as released: an XML file and a sentence file per picture."""
+    annotations, sentences = path / "Annotations", path / "Sentences"
+    if not (annotations.is_dir() and sentences.is_dir()):
+        raise DataError(f"{path}: a folder of Entities has Annotations/ and Sentences/ in it")
+    found = {}
+    for image in dataset:
+        stem = Path(image.name).stem
+        xml, text = annotations / f"{stem}.xml", sentences / f"{stem}.txt"
+        if xml.is_file() and text.is_file():
+            boxes, size = _read_xml(xml)
+            found[image.name] = _ground(image, boxes, size, map(_read_sentence, _lines(text)))
+    return found
+
+
+def _read_xml(path: Path) -> tuple[dict[str, list[list[int]]], tuple[int, int]]:
+    try:
+        root = ElementTree.parse(path).getroot()
+        size = (int(root.findtext("size/width", "")), int(root.findtext("size/height", "")))
+        boxes: dict[str, list[list[int]]] = defaultdict(list)
+        for thing in root.iter("object"):
+            if (bounds := thing.find("bndbox")) is None:
+                continue  # marked as the whole scene, or as having no box
+            edges = [int(bounds.findtext(e, "")) for e in ("xmin", "ymin", "xmax", "ymax")]
+            for name in thing.iter("name"):
+                boxes[name.text or ""].append(edges)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise DataError(f"{path}: not an Entities annotation ({error})") from None
+    return boxes, size
+
+
+_PHRASE = re.compile(r"\[/EN#(\d+)(?:/[^\s/\]]+)* ([^\]]*)\]")
+
+
+def _read_sentence(line: str) -> tuple[list[str], list[Phrase]]:
+    """`[/EN#18/people A child] runs` -> its words and the span of chain 18."""
+    words: list[str] = []
+    phrases = []
+    end_of_last = 0
+    for match in _PHRASE.finditer(line):
+        words += line[end_of_last : match.start()].split()
+        start = len(words)
+        words += match[2].split()
+        phrases.append((match[1], start, len(words)))
+        end_of_last = match.end()
+    return words + line[end_of_last:].split(), phrases
+
+
+def _ground(
+    image: CaptionedImage,
+    boxes: dict[str, list[list[int]]],
+    size: tuple[int, int],
+    sentences: Iterable[tuple[list[str], list[Phrase]]],
+) -> tuple[Grounding, ...]:
+    """Entities' boxes are pixels counted from 1, both ends included, as in PASCAL VOC."""
+    by_tokens = {
+        tuple(tokenize(caption)): i for i, caption in reversed([*enumerate(image.captions)])
+    }
+    chains = {
+        chain: tuple(_fractions(x0 - 1, y0 - 1, x1, y1, *size) for x0, y0, x1, y1 in edges)
+        for chain, edges in boxes.items()
+    }
+    found = []
+    for words, phrases in sentences:
+        caption = by_tokens.get(tuple(tokenize(" ".join(words))))
+        for chain, start, end in phrases:
+            if chain not in chains:
+                continue
+            label = " ".join(tokenize(" ".join(words[start:end])))
+            # Punctuation is no token, so a span of words is counted again in tokens.
+            before = len(tokenize(" ".join(words[:start])))
+            span = None if caption is None else (before, before + len(label.split()))
+            found.append(Grounding(label, chains[chain], caption, span))
+    return tuple(found)
+
+
+def _fractions(x0: float, y0: float, x1: float, y1: float, width: int, height: int) -> Box:
+    def clip(edge: float) -> float:
+        return min(max(edge, 0.0), 1.0)
+
+    return clip(x0 / width), clip(y0 / height), clip(x1 / width), clip(y1 / height)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    return (line for line in read_text(path).splitlines() if line.strip())
+
+
+def _load_gzip(path: Path) -> Any:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DataError(f"{path}: not a gzipped JSON file ({error})") from None

@@ -1,0 +1,94 @@
+"""`CaptionDataset`: captioned pictures with splits, whatever file they came from."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PIL.Image import Image
+
+from sightline.errors import DataError
+
+SPLITS = ("train", "dev", "test")
+
+Box = tuple[float, float, float, float]
+"""`(x0, y0, x1, y1)` as fractions of the picture's width and height: holds at every size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """A thing in the picture: its boxes, and where known the words of a caption that name it."""
+
+    label: str
+    boxes: tuple[Box, ...]
+    caption: int | None = None  # which of the picture's captions names it
+    span: tuple[int, int] | None = None  # tokens [start, end) of that caption; the noun is last
+
+    def __post_init__(self) -> None:
+        if (self.caption is None) != (self.span is None):
+            raise ValueError("a grounding has both a caption and a span, or neither")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionedImage:
+    """One picture, its captions, and the split it belongs to (`None`: no split)."""
+
+    name: str  # unique in its dataset
+    picture: Path | Image  # a file, or a picture held in memory
+    captions: tuple[str, ...]
+    split: str | None = None
+    groundings: tuple[Grounding, ...] = ()
+    id: int | str = ""  # how results files call it; COCO numbers its pictures, else the name
+
+    def __post_init__(self) -> None:
+        if self.id == "":
+            object.__setattr__(self, "id", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionDataset:
+    """Captioned pictures in the order of their file, exactly as the file has them.
+
+    A file may name a picture twice, or caption one it does not list; reading keeps such entries
+    (`orphans` holds captions whose picture the file does not list) so that `data.check` can report
+    them. `split` gives what training and evaluation use.
+
+    >>> kitten = CaptionedImage("kitten.jpg", Path("kitten.jpg"), ("a kitten sleeps",), "train")
+    >>> dataset = CaptionDataset((kitten,))
+    >>> [image.name for image in dataset.split("train")]
+    ['kitten.jpg']
+    """
+
+    images: tuple[CaptionedImage, ...]
+    orphans: tuple[tuple[str, str], ...] = ()  # (picture id, caption)
+    format: str = "jsonl"
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __iter__(self) -> Iterator[CaptionedImage]:
+        return iter(self.images)
+
+    def split(self, name: str) -> tuple[CaptionedImage, ...]:
+        """The pictures of one split; an error that names the splits there are, if it is empty."""
+        chosen = tuple(image for image in self.images if image.split == name)
+        if not chosen:
+            there = sorted({image.split for image in self.images if image.split})
+            raise DataError(
+                f"no picture is in split '{name}': the dataset has "
+                + (", ".join(f"'{split}'" for split in there) if there else "no splits at all")
+            )
+        return chosen
+
+    def with_groundings(self, groundings: dict[str, tuple[Grounding, ...]]) -> "CaptionDataset":
+        """The same dataset with boxes, given by picture name."""
+        images = tuple(
+            replace(image, groundings=groundings.get(image.name, image.groundings))
+            for image in self.images
+        )
+        return replace(self, images=images)
+
+
+def captions_of(images: Iterable[CaptionedImage]) -> Iterator[str]:
+    """Every caption of the pictures, in order."""
+    for image in images:
+        yield from image.captions

@@ -1,0 +1,56 @@
+"""Text, JSON and fields of the files people give us, with errors that name the place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sightline.data.dataset import SPLITS
+from sightline.errors import DataError
+
+# Other people's names for our splits. Karpathy's `restval` is the part of COCO's validation set
+# that everyone trains on.
+_SPLIT_NAMES = {"val": "dev", "valid": "dev", "validation": "dev", "restval": "train"}
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file.
+
+    Broken bytes become U+FFFD, so that `data.check` finds and names one bad caption instead of the
+    other forty thousand staying unread.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def load_json(path: Path) -> Any:
+    """The content of a JSON file, or a `DataError` with the place where it breaks off."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path}: not JSON ({error.msg} at line {error.lineno}, column {error.colno})"
+        ) from None
+
+
+def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    """`record[key]`, which must be there and of that kind; `where` names the place in an error."""
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected an object with '{key}', found {type(record).__name__}")
+    if key not in record:
+        raise DataError(f"{where}: '{key}' is missing")
+    value = record[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DataError(f"{where}: '{key}' must not be {type(value).__name__}")
+    return value
+
+
+def split_name(name: Any, where: str) -> str | None:
+    """Our name of a split, from whatever the file calls it."""
+    if name is None:
+        return None
+    split = _SPLIT_NAMES.get(name, name) if isinstance(name, str) else name
+    if split not in SPLITS:
+        raise DataError(f"{where}: unknown split {name!r}; use one of {', '.join(SPLITS)} or none")
+    return str(split)

@@ -1,0 +1,166 @@
+"""Read the caption files people have, all into one `CaptionDataset`.
+
+Our own JSONL is in `data.jsonl`; here are everybody else's.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sightline.data.dataset import SPLITS, CaptionDataset, CaptionedImage
+from sightline.data.fields import field, load_json, read_text, split_name
+from sightline.data.jsonl import read_jsonl
+from sightline.errors import DataError
+
+_PICTURE_FOLDERS = ("images", "Images", "Flicker8k_Dataset", "Flickr8k_Dataset", "flickr30k-images")
+
+
+def read_dataset(path: Path | str, images: Path | str | None = None) -> CaptionDataset:
+    """Read a caption file, or a folder that holds one, of any format we know.
+
+    `images` is the folder of the pictures; without it they are looked for beside the caption file.
+
+    | what `path` is                                   | format                            |
+    | ------------------------------------------------ | --------------------------------- |
+    | `*.jsonl`, or a folder with `captions.jsonl`     | ours: image, captions, split      |
+    | `dataset_*.json`, or a folder with one           | Karpathy's splits                 |
+    | `captions_*.json`, or a folder with some         | COCO, the split in the file name  |
+    | `*.token.txt`, or a folder with one              | Flickr8k/30k and their split lists |
+    """
+    path = Path(path)
+    if images is not None and not Path(images).is_dir():
+        raise DataError(f"{images}: no such folder of pictures")
+    picture_folder = None if images is None else Path(images)
+    if path.is_dir():
+        return _read_folder(path, picture_folder)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file or folder")
+    if path.suffix == ".jsonl":
+        return read_jsonl(path, picture_folder)
+    if path.suffix == ".json":
+        content = load_json(path)
+        if isinstance(content, dict) and "annotations" in content:
+            return read_coco([path], picture_folder)
+        if isinstance(content, dict) and "images" in content:
+            return read_karpathy(path, picture_folder)
+        raise DataError(
+            f"{path}: neither Karpathy's layout (images with sentences) nor COCO's "
+            "(images and annotations)"
+        )
+    if path.name.endswith("token.txt") or path.suffix == ".token":
+        return read_flickr8k(path, picture_folder)
+    raise DataError(
+        f"{path}: not a caption file we know; give a .jsonl, a Karpathy or COCO .json, "
+        "or Flickr8k's token.txt"
+    )
+
+
+def _read_folder(folder: Path, images: Path | None) -> CaptionDataset:
+    if (folder / "captions.jsonl").is_file():
+        return read_jsonl(folder / "captions.jsonl", images)
+    for base in (folder, folder / "annotations"):
+        if found := sorted(base.glob("dataset_*.json")):
+            if len(found) > 1:
+                names = ", ".join(file.name for file in found)
+                raise DataError(f"{base}: several caption files ({names}); name one of them")
+            return read_karpathy(found[0], images)
+        if found := sorted(base.glob("captions_*.json")):
+            return read_coco(found, images)
+    if found := sorted(folder.glob("*token.txt")) + sorted(folder.glob("*.token")):
+        return read_flickr8k(found[0], images)
+    raise DataError(
+        f"{folder}: no caption file in this folder; expected captions.jsonl, dataset_*.json, "
+        "captions_*.json or *.token.txt"
+    )
+
+
+def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
+    """Karpathy's `dataset_flickr8k.json`, `dataset_flickr30k.json`, `dataset_coco.json`."""
+    base = images or _find_pictures(path.parent)
+    found = []
+    for number, record in enumerate(field(load_json(path), "images", list, str(path))):
+        where = f"{path}, image {number}"
+        file_name = field(record, "filename", str, where)
+        sentences = field(record, "sentences", list, where)
+        inside = base / record.get("filepath", "")
+        found.append(
+            CaptionedImage(
+                name=file_name,
+                picture=(inside if inside.is_dir() else base) / file_name,
+                captions=tuple(field(sentence, "raw", str, where) for sentence in sentences),
+                split=split_name(record.get("split"), where),
+                id=record.get("cocoid", file_name),
+            )
+        )
+    return CaptionDataset(tuple(found), format="karpathy")
+
+
+def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
+    """COCO's `captions_*.json`: one file per split, the split taken from the file's name."""
+    found: list[CaptionedImage] = []
+    orphans: list[tuple[str, str]] = []
+    for path in paths:
+        content = load_json(path)
+        captions: dict[Any, list[str]] = {}
+        for number, record in enumerate(field(content, "annotations", list, str(path))):
+            where = f"{path}, annotation {number}"
+            picture_id = field(record, "image_id", (int, str), where)
+            captions.setdefault(picture_id, []).append(field(record, "caption", str, where))
+        name = re.search(r"train|val|dev|test", path.stem)
+        split = split_name(name.group(), str(path)) if name else None
+        base = images or _find_pictures(path.parent, also=_coco_folders(path))
+        for number, record in enumerate(field(content, "images", list, str(path))):
+            where = f"{path}, image {number}"
+            file_name = field(record, "file_name", str, where)
+            picture_id = field(record, "id", (int, str), where)
+            found.append(
+                CaptionedImage(
+                    name=file_name,
+                    picture=base / file_name,
+                    captions=tuple(captions.pop(picture_id, ())),
+                    split=split,
+                    id=picture_id,
+                )
+            )
+        orphans += [(str(key), text) for key, texts in captions.items() for text in texts]
+    return CaptionDataset(tuple(found), tuple(orphans), format="coco")
+
+
+def _coco_folders(captions: Path) -> list[Path]:
+    """The pictures of `annotations/captions_val2014.json` are in `val2014` near by."""
+    part = captions.stem.removeprefix("captions_")
+    up = captions.parent.parent
+    return [base / part for base in (captions.parent, up, up / "images")]
+
+
+def read_flickr8k(path: Path, images: Path | None = None) -> CaptionDataset:
+    """Flickr8k's (or 30k's) token file, with the split lists that lie beside it."""
+    base = images or _find_pictures(path.parent)
+    captions: dict[str, list[str]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        key, tab, caption = line.partition("\t")
+        name, hash_sign, _ = key.rpartition("#")
+        if not (tab and hash_sign):
+            raise DataError(f"{path}, line {number}: not 'picture.jpg#0<TAB>caption'")
+        captions.setdefault(name, []).append(caption)
+    splits: dict[str, list[str]] = {}
+    for split in SPLITS:
+        for listing in sorted(path.parent.glob(f"*{split}Images.txt")):
+            for name in read_text(listing).split():
+                splits.setdefault(name, []).append(split)
+    # A picture named by two lists appears once in each split: data.check reports that.
+    found = [
+        CaptionedImage(name, base / name, tuple(captions.get(name, ())), split)
+        for name in dict.fromkeys([*captions, *splits])
+        for split in splits.get(name, [None])
+    ]
+    return CaptionDataset(tuple(found), format="flickr8k")
+
+
+def _find_pictures(folder: Path, also: list[Path] | None = None) -> Path:
+    """Where the pictures of a caption file probably are; the file's own folder if nowhere else."""
+    candidates = [*(also or []), *(folder / name for name in _PICTURE_FOLDERS)]
+    candidates += [folder.parent / name for name in _PICTURE_FOLDERS]
+    return next((candidate for candidate in candidates if candidate.is_dir()), folder)

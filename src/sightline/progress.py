@@ -1,0 +1,33 @@
+"""How long work shows that it is alive: what, how far, how fast, how long still."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from tqdm import tqdm
+
+
+def progress(
+    work: Iterable[Any] | None,
+    what: str,
+    *,
+    total: int,
+    unit: str,
+    done: int = 0,
+    show: bool = True,
+) -> Any:
+    """A tqdm bar on standard error: live in a terminal, a line now and then in a log file.
+
+    >>> [n for n in progress(range(3), "counting", total=3, unit="number", show=False)]
+    [0, 1, 2]
+    """
+    return tqdm(
+        work,
+        what,
+        total,
+        unit=f" {unit}s",
+        initial=done,
+        disable=not show,
+        mininterval=0.1 if sys.stderr.isatty() else 15,
+        dynamic_ncols=True,
+    )
