@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import textwrap
 from pathlib import Path
 from typing import Any, Protocol, cast, get_args
 
@@ -13,6 +14,8 @@ from sightline.encoders.folding import fold_batch_norms
 from sightline.encoders.preprocessing import Fit, Preprocessing
 from sightline.encoders.regions import Regions, grid_boxes
 from sightline.encoders.registry import Convention, EncoderCard, encoder_card
+from sightline.encoders.resnet import ResNet
+from sightline.encoders.vgg import VGG
 from sightline.encoders.weights import WeightsFile, find_weights, read_weights
 from sightline.errors import SightlineError, WeightsError
 
@@ -140,18 +143,23 @@ def create_encoder(
 
 
 def _load_network(card: EncoderCard, file: WeightsFile) -> nn.Module:
-    state = read_weights(file)
-    network = _build(card, file.convention)
+    state = {k: v.float() if v.is_floating_point() else v for k, v in read_weights(file).items()}
+    # The weights take the place of parameters that were never filled with random numbers.
+    with torch.device("meta"):
+        network = _build(card, file.convention, head="classifier.0.weight" in state)
     try:
-        network.load_state_dict(state)
+        network.load_state_dict(state, assign=True)
     except RuntimeError as error:
-        reason = " ".join(str(error).split("\n")[1].split())
+        reason = textwrap.shorten(str(error).split("\n")[1], 120, placeholder=" …")
         raise WeightsError(f"{file.path} does not hold {card.name}: {reason}") from None
     return network
 
 
-def _build(card: EncoderCard, convention: Convention) -> nn.Module:
+def _build(card: EncoderCard, convention: Convention, head: bool) -> nn.Module:
     match card.family:
         case "efficientnet_lite":
             return EfficientNetLite(card.variant, convention.norm_epsilon)
-    raise AssertionError(card.family)
+        case "vgg":
+            return VGG(card.variant, head)
+        case "resnet":
+            return ResNet(card.variant, convention.stride_in_first, convention.norm_epsilon)

