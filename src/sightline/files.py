@@ -9,7 +9,7 @@ from typing import IO, Any
 
 
 def cache_folder() -> Path:
-    """The user's cache: `$SIGHTLINE_CACHE`, else `$XDG_CACHE_HOME/sightline`, else `~/.cache/sightline`.
+    """The user's cache: `$SIGHTLINE_CACHE`, or `sightline` in `$XDG_CACHE_HOME` or `~/.cache`.
 
     >>> import os
     >>> os.environ["SIGHTLINE_CACHE"] = "/data/cache"

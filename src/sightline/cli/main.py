@@ -56,11 +56,14 @@ class LazyGroup(click.Group):
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 done but something was found wrong or skipped, 2 not done. "
-    "Shell completion: eval \"$(_SIGHTLINE_COMPLETE=bash_source sightline)\" (or zsh, fish).",
+    'Shell completion: eval "$(_SIGHTLINE_COMPLETE=bash_source sightline)" (or zsh, fish).',
 )
 @click.version_option(__version__, prog_name="sightline")
 def cli() -> None:
-    """Image captions you can check: what each word looked at, and whether the picture supports it."""
+    """Image captions you can check.
+
+    Every word shows what it looked at, and whether the picture supports it.
+    """
 
 
 def main() -> None:

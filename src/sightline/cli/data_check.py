@@ -1,0 +1,118 @@
+"""`sightline data check`."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from sightline.cli.options import (
+    boxes_option,
+    console,
+    dataset_argument,
+    images_option,
+    json_option,
+    open_dataset,
+    print_json,
+)
+from sightline.data.check import KINDS, Finding, check, clean
+from sightline.data.dataset import CaptionDataset
+from sightline.errors import DataError
+
+
+@click.command("check")
+@dataset_argument
+@images_option
+@boxes_option
+@click.option(
+    "--fix",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.jsonl",
+    help="Write a cleaned copy of the captions here, in our JSONL. The original is not touched.",
+)
+@click.option("--all", "show_all", is_flag=True, help="Name every finding, not the first few.")
+@json_option
+def command(
+    dataset: Path,
+    images: Path | None,
+    boxes: Path | None,
+    fix: Path | None,
+    show_all: bool,
+    as_json: bool,
+) -> None:
+    """Find what is wrong with a dataset: pictures, captions, splits.
+
+    DATASET is a caption file (our .jsonl, Karpathy's or COCO's .json, Flickr8k's token.txt) or the
+    folder that holds one. Every picture is decoded. Exit code 1 if anything must be mended.
+    """
+    if fix is not None and (fix.suffix != ".jsonl" or fix.exists()):
+        wrong = "exists already" if fix.exists() else "must end in .jsonl"
+        raise DataError(f"{fix}: {wrong}; name a new .jsonl file for the cleaned copy")
+    captions = open_dataset(dataset, images, boxes)
+    findings = check(captions, show_progress=True)
+    cleaned = clean(captions, findings)
+    if fix is not None:
+        from sightline.data.jsonl import write_jsonl
+
+        write_jsonl(cleaned.images, fix)
+    if as_json:
+        print_json(
+            {
+                "images": len(captions),
+                "usable": len(cleaned),
+                "findings": [
+                    {
+                        "kind": finding.kind.title,
+                        "error": finding.kind.is_error,
+                        "image": finding.name,
+                        "detail": finding.detail,
+                    }
+                    for finding in findings
+                ],
+            }
+        )
+    else:
+        _print_table(findings, show_all)
+        _print_verdict(captions, cleaned, findings, fix)
+    sys.exit(any(finding.kind.is_error for finding in findings))
+
+
+def _print_table(findings: list[Finding], show_all: bool) -> None:
+    counts = Counter(finding.kind for finding in findings)
+    table = Table("found", "times", "which", "a cleaned copy has", box=None, pad_edge=False)
+    table.columns[1].justify = "right"
+    for kind in KINDS:
+        names = [
+            f"{finding.name} ({finding.detail})"
+            if kind.is_error and finding.detail
+            else finding.name
+            for finding in findings
+            if finding.kind is kind
+        ]
+        if names and not show_all and len(names) > 3:
+            names = [*names[:3], f"… and {len(names) - 3} more (--all)"]
+        if names:
+            colour = "red" if kind.is_error else "yellow"
+            table.add_row(
+                f"[{colour}]{kind.title}[/]", f"{counts[kind]:,}", "\n".join(names), kind.remedy
+            )
+    if table.rows:
+        console.print(table)
+        console.print()
+
+
+def _print_verdict(
+    captions: CaptionDataset, cleaned: CaptionDataset, findings: list[Finding], fix: Path | None
+) -> None:
+    splits = Counter(image.split or "no split" for image in cleaned)
+    sizes = ", ".join(f"{splits[name]:,} {name}" for name in sorted(splits))
+    sentences = sum(len(image.captions) for image in cleaned)
+    usable = f"{len(cleaned):,} pictures ({sizes}), {sentences:,} captions"
+    if not any(finding.kind.is_error for finding in findings):
+        console.print(f"[green]Sound[/]: {usable}.")
+        return
+    console.print(f"[red]To be mended[/]: of {len(captions):,} pictures, usable are {usable}.")
+    console.print(
+        f"Cleaned copy written to {fix}." if fix else "--fix FILE.jsonl writes a cleaned copy."
+    )

@@ -1,0 +1,90 @@
+"""`sightline encode`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from sightline.cli.options import (
+    dataset_argument,
+    images_option,
+    json_option,
+    open_dataset,
+    print_json,
+)
+from sightline.encoders.registry import list_encoders
+
+
+@click.command("encode")
+@dataset_argument
+@images_option
+@click.option(
+    "--encoder",
+    type=click.Choice(list_encoders()),
+    default="efficientnet_lite0",
+    show_default=True,
+    help="Which network; `sightline encoders` describes them.",
+)
+@click.option("--stage", help="Where in the network regions are taken; default: the encoder's own.")
+@click.option("--size", type=int, help="Input size in pixels; default: the encoder's own.")
+@click.option(
+    "--fit",
+    type=click.Choice(["squash", "crop"]),
+    default="squash",
+    show_default=True,
+    help="The whole picture squashed into a square, or the square in its centre.",
+)
+@click.option(
+    "--weights", type=click.Path(path_type=Path), help="A weights file in torchvision's layout."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), help="Folder for caches; default: the user's own."
+)
+@click.option("--split", "splits", multiple=True, help="Only this split (may be given again).")
+@click.option("--batch-size", type=click.IntRange(1), default=32, show_default=True)
+@click.option("--workers", type=click.IntRange(0), default=2, show_default=True)
+@json_option
+def command(
+    dataset: Path,
+    images: Path | None,
+    encoder: str,
+    stage: str | None,
+    size: int | None,
+    fit: str,
+    weights: Path | None,
+    cache: Path | None,
+    splits: tuple[str, ...],
+    batch_size: int,
+    workers: int,
+    as_json: bool,
+) -> None:
+    """Encode every picture of DATASET once, into a cache that training and captioning read.
+
+    May be interrupted at any moment: the same command goes on where it stopped. Pictures that
+    cannot be read are named and left out (exit code 1).
+    """
+    captions = open_dataset(dataset, images)
+    chosen = [image for name in splits for image in captions.split(name)] if splits else captions
+    pictures = [image.picture for image in chosen]
+
+    from sightline.data.encode import encode_pictures
+    from sightline.data.region_cache import RegionCache
+    from sightline.encoders.encoder import create_encoder
+
+    network = create_encoder(encoder, stage=stage, size=size, fit=fit, weights=weights)  # type: ignore[arg-type]
+    regions = RegionCache.for_encoder(network, cache)
+    before = len(regions)
+    errors = encode_pictures(
+        pictures, network, regions, batch_size=batch_size, workers=workers, show_progress=True
+    )
+    for error in errors:
+        click.echo(f"sightline: left out: {error}", err=True)
+    if as_json:
+        print_json({"cache": str(regions.folder), "added": len(regions) - before, "errors": errors})
+    else:
+        rows, columns = regions.grid
+        click.echo(
+            f"{len(regions) - before:,} pictures added, {len(regions):,} in {regions.folder} "
+            f"({rows} x {columns} regions of {regions.dim} numbers each)"
+        )
+    sys.exit(bool(errors))

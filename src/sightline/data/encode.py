@@ -1,0 +1,104 @@
+"""Encode every picture of a dataset once, into a region cache."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+from torch.utils.data import DataLoader, Dataset
+
+from sightline.data.region_cache import RegionCache, picture_key
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.preprocessing import Preprocessing, Window
+from sightline.errors import PictureError
+from sightline.progress import progress
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A picture on its way to the encoder, or what was wrong with it."""
+
+    key: bytes
+    pixels: NDArray[np.uint8] | None = None  # None: known already, or unreadable
+    window: Window = (0.0, 0.0, 1.0, 1.0)
+    error: str | None = None
+
+
+class _Pictures(Dataset[Prepared]):
+    """Reads, hashes and prepares pictures; runs in the worker processes."""
+
+    def __init__(
+        self, pictures: Sequence[Path | Image], preprocessing: Preprocessing, known: Set[bytes]
+    ) -> None:
+        self.pictures, self.preprocessing, self.known = pictures, preprocessing, known
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def __getitem__(self, index: int) -> Prepared:
+        picture = self.pictures[index]
+        try:
+            key = picture_key(picture)
+            if key in self.known:
+                return Prepared(key)
+            if isinstance(picture, Path):
+                return Prepared(key, *self.preprocessing.load(picture))
+            return Prepared(key, *self.preprocessing.prepare(picture.convert("RGB")))
+        except PictureError as error:
+            return Prepared(b"", error=str(error))
+
+
+def encode_pictures(
+    pictures: Sequence[Path | Image],
+    encoder: Encoder,
+    cache: RegionCache,
+    *,
+    batch_size: int = 32,
+    workers: int = 2,
+    show_progress: bool = False,
+) -> list[str]:
+    """Add the pictures that a cache lacks; return a line for each that could not be read.
+
+    Worker processes read and decode ahead of the encoder. Pictures are encoded in the order given,
+    in batches of exactly `batch_size` (but the last), and a killed run loses whole batches, so the
+    one that goes on from there makes the same batches, and so the same bytes, as one never killed.
+    """
+    errors: list[str] = []
+    loader = DataLoader(
+        _Pictures(pictures, encoder.preprocessing, cache.keys()),
+        batch_size=min(batch_size, 16),
+        num_workers=workers,
+        collate_fn=list,
+        prefetch_factor=4 if workers else None,
+    )
+    bar = progress(None, "encoding", total=len(pictures), unit="picture", show=show_progress)
+
+    def unknown() -> Iterator[Prepared]:
+        seen: set[bytes] = set()
+        for prepared in itertools.chain.from_iterable(loader):
+            if prepared.error is not None:
+                errors.append(prepared.error)
+            if prepared.pixels is None or prepared.key in seen:
+                bar.update()
+            else:
+                seen.add(prepared.key)
+                yield prepared
+
+    with bar, cache.appending() as append, torch.inference_mode():
+        for batch in _batched(unknown(), batch_size):
+            pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))
+            windows = np.array([prepared.window for prepared in batch], np.float32)
+            regions = encoder(pixels, torch.from_numpy(windows))
+            append([prepared.key for prepared in batch], regions, windows)
+            bar.update(len(batch))
+    return errors
+
+
+def _batched(items: Iterable[Prepared], size: int) -> Iterator[list[Prepared]]:
+    items = iter(items)
+    while batch := list(itertools.islice(items, size)):
+        yield batch

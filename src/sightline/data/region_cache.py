@@ -1,0 +1,161 @@
+"""The region cache: every picture encoded once, on disk, memory-mapped.
+
+A cache is a folder for one encoder (network, stage, input size, preprocessing, weights: its
+fingerprint) with three files:
+
+    encoder.json   what made it, and the shape of a row
+    vectors.f16    a row of half-precision region vectors per picture, one after another
+    index.bin      a record per row: the picture's content hash and the window the encoder saw
+
+A batch is written by appending rows to `vectors.f16`, waiting until they are on the disk, and only
+then appending their records to `index.bin`. Whatever moment a process is killed at, the index
+names complete rows only; what lies beyond is cut off when the cache is next opened to write.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.regions import Regions, grid_boxes
+from sightline.errors import CacheError, PictureError
+from sightline.files import atomic_write, cache_folder
+
+Append = Callable[[Sequence[bytes], Regions, NDArray[np.float32]], None]
+
+_RECORD = np.dtype([("key", "V16"), ("window", "<f4", 4)])
+
+
+def picture_key(picture: Path | Image) -> bytes:
+    """What a picture is called in a cache: a hash of its file's bytes, or of its pixels."""
+    digest = hashlib.blake2b(digest_size=16)
+    if isinstance(picture, Path):
+        try:
+            digest.update(picture.read_bytes())
+        except OSError as error:
+            raise PictureError(f"{picture} cannot be read: {error.strerror}") from None
+    else:
+        digest.update(f"{picture.mode} {picture.size}".encode())
+        digest.update(picture.tobytes())
+    return digest.digest()
+
+
+class RegionCache:
+    """Regions of pictures by content, for one encoder; the module's text describes the files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.description: dict[str, Any] = json.loads((folder / "encoder.json").read_text())
+            self.grid = (int(self.description["grid"][0]), int(self.description["grid"][1]))
+            self.dim = int(self.description["dim"])
+        except FileNotFoundError:
+            raise CacheError(f"{folder}: no region cache; make one with sightline encode") from None
+        except (ValueError, KeyError, TypeError):
+            raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
+        self._row_bytes = self.grid[0] * self.grid[1] * self.dim * np.dtype(np.float16).itemsize
+        self.reload()
+
+    @classmethod
+    def for_encoder(cls, encoder: Encoder, root: Path | None = None) -> "RegionCache":
+        """The cache of an encoder under `root` (default: the user's cache), made where absent."""
+        name = f"{encoder.name}-{encoder.stage}-{encoder.preprocessing.size}-{encoder.fingerprint}"
+        folder = (root or cache_folder() / "regions") / name
+        if not (folder / "encoder.json").exists():
+            description = {"encoder": encoder.spec, "grid": encoder.grid, "dim": encoder.dim}
+            with atomic_write(folder / "encoder.json") as file:
+                json.dump(description, file, indent=2)
+        return cls(folder)
+
+    def reload(self) -> None:
+        """Look again at what is on disk: another process may have added rows."""
+        records = self._complete_records()
+        self._windows: NDArray[np.float32] = records["window"]
+        self._row_of = {key.tobytes(): row for row, key in enumerate(records["key"])}
+        shape = (len(records), self.grid[0] * self.grid[1], self.dim)
+        self._vectors: NDArray[np.float16] = (
+            np.memmap(self.folder / "vectors.f16", np.float16, "r", shape=shape)
+            if len(records)  # an empty file cannot be mapped
+            else np.empty(shape, np.float16)
+        )
+
+    def _complete_records(self) -> NDArray[Any]:
+        index, vectors = self.folder / "index.bin", self.folder / "vectors.f16"
+        if not index.exists():
+            return np.empty(0, _RECORD)
+        content = index.read_bytes()
+        count = len(content) // _RECORD.itemsize
+        if not vectors.exists() or vectors.stat().st_size < count * self._row_bytes:
+            raise CacheError(f"{vectors}: shorter than its index; delete {self.folder}")
+        return np.frombuffer(content, _RECORD, count)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def keys(self) -> Set[bytes]:
+        """The pictures that are in the cache."""
+        return frozenset(self._row_of)
+
+    def rows(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        """Row numbers of pictures, for whoever reads the same pictures again and again."""
+        if missing := sum(key not in self._row_of for key in keys):
+            raise CacheError(
+                f"{self.folder}: {missing} of {len(keys)} pictures are not encoded; "
+                "run sightline encode on the dataset"
+            )
+        return np.array([self._row_of[key] for key in keys], np.int64)
+
+    def regions(self, rows: NDArray[np.int64]) -> Regions:
+        """The regions of some rows, as float32."""
+        vectors = torch.from_numpy(self._vectors[rows].astype(np.float32))
+        boxes = grid_boxes(*self.grid, torch.from_numpy(self._windows[rows]))
+        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
+
+    @contextlib.contextmanager
+    def appending(self) -> Iterator[Append]:
+        """A function that adds a batch: its pictures' keys, their regions and windows.
+
+        One process at a time. When the function returns, the batch is safe on the disk.
+        """
+        try:
+            lock = FileLock(self.folder / "lock", timeout=0).acquire()
+        except Timeout:
+            raise CacheError(
+                f"{self.folder}: another process is writing it; wait for that one to end"
+            ) from None
+        with lock, self._at_end("vectors.f16") as vectors, self._at_end("index.bin") as index:
+            self.reload()
+            vectors.truncate(len(self._windows) * self._row_bytes)
+            index.truncate(len(self._windows) * _RECORD.itemsize)
+
+            def append(keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]) -> None:
+                records = np.empty(len(keys), _RECORD)
+                records["key"] = np.frombuffer(b"".join(keys), "V16")
+                records["window"] = windows
+                for file, content in (
+                    (vectors, regions.vectors.to(torch.float16).numpy().tobytes()),
+                    (index, records.tobytes()),
+                ):
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+
+            try:
+                yield append
+            except OSError as error:
+                raise CacheError(f"{self.folder}: cannot be written ({error.strerror})") from error
+            finally:
+                self.reload()
+
+    def _at_end(self, name: str) -> Any:
+        return (self.folder / name).open("ab")
