@@ -15,8 +15,9 @@ from sightline.encoders.preprocessing import Fit, Preprocessing
 from sightline.encoders.regions import Regions, grid_boxes
 from sightline.encoders.registry import Convention, EncoderCard, encoder_card
 from sightline.encoders.resnet import ResNet
+from sightline.encoders.state_dicts import read_weights
 from sightline.encoders.vgg import VGG
-from sightline.encoders.weights import WeightsFile, find_weights, read_weights
+from sightline.encoders.weights import WeightsFile, find_weights
 from sightline.errors import SightlineError, WeightsError
 
 

