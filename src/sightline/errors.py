@@ -29,6 +29,10 @@ class CacheError(SightlineError):
     """A region cache that is absent, in use, or does not hold what was asked of it."""
 
 
+class ConfigError(SightlineError):
+    """A recipe, an option or a checkpoint's configuration that does not say what it should."""
+
+
 class MissingExtraError(SightlineError):
     """An optional part of Sightline that is not installed."""
 

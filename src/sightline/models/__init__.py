@@ -1,0 +1,1 @@
+"""Captioners: regions in, words out."""

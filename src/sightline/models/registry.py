@@ -1,0 +1,62 @@
+"""The captioners by name."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sightline.config import from_dict, nearest
+from sightline.errors import ConfigError
+from sightline.models.hard_attention import HardAttention, HardAttentionConfig
+from sightline.models.interface import CaptionModel
+from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """One line of the table."""
+
+    build: Any  # (vocabulary_size, region_dim, config) -> CaptionModel
+    config: type
+    paper: str
+    summary: str
+
+
+MODELS = {
+    "soft_attention": ModelCard(
+        SoftAttention,
+        SoftAttentionConfig,
+        "1: Show, attend and tell",
+        "LSTM over a weighted mean of the regions",
+    ),
+    "hard_attention": ModelCard(
+        HardAttention,
+        HardAttentionConfig,
+        "1: Show, attend and tell",
+        "LSTM that looks at one sampled region per word",
+    ),
+}
+
+
+def list_models() -> list[str]:
+    """Names that `create_model` knows.
+
+    >>> "soft_attention" in list_models()
+    True
+    """
+    return list(MODELS)
+
+
+def create_model(
+    name: str, vocabulary_size: int, region_dim: int, options: dict[str, Any] | None = None
+) -> CaptionModel:
+    """A captioner with fresh weights.
+
+    >>> model = create_model("soft_attention", 100, 1280, {"state_width": 64})
+    >>> model.config.state_width
+    64
+    """
+    if name not in MODELS:
+        raise ConfigError(f"model: none is called '{name}'; {nearest(name, list(MODELS))}")
+    card = MODELS[name]
+    config: Any = from_dict(card.config, options or {}, f"model {name}")
+    model: CaptionModel = card.build(vocabulary_size, region_dim, config)
+    return model

@@ -1,0 +1,135 @@
+"""Show, attend and tell with soft attention (paper 1, sections 3.1 and 4.2)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sightline.encoders.regions import Regions
+from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
+
+
+@dataclass(frozen=True)
+class SoftAttentionConfig:
+    """Sizes of the model; defaults suit Flickr8k (the paper's COCO model has a state of 1,800)."""
+
+    region_width: int = 512  # annotation vectors are projected to it; 0: taken as they are
+    word_width: int = 512  # m, also the width of the deep output layer
+    state_width: int = 512  # n
+    attention_width: int = 512
+    dropout: float = 0.5  # on projected regions, words and before the output, as in the original
+
+
+class SoftAttention(CaptionModel):
+    """An LSTM that looks at a weighted mean of the regions before every word.
+
+    Departures from the printed equations, all taken from the original code: a tanh in the deep
+    output layer, tanh of an affine map for each init MLP, and the gate β, a scalar per step from
+    h(t-1). Ours: annotation vectors are first projected to `region_width` by a learned linear map,
+    because today's encoders give vectors wider than the paper's 512.
+    """
+
+    config: SoftAttentionConfig
+
+    def __init__(self, vocabulary_size: int, region_dim: int, config: SoftAttentionConfig) -> None:
+        super().__init__()
+        self.config = config
+        n, m, a = config.state_width, config.word_width, config.attention_width
+        d = config.region_width or region_dim
+        self.project = nn.Linear(region_dim, d) if config.region_width else nn.Identity()
+        self.init_hidden = nn.Linear(d, n)  # f_init,h
+        self.init_cell = nn.Linear(d, n)  # f_init,c
+        self.embedding = nn.Embedding(vocabulary_size, m)  # E
+        self.key = nn.Linear(d, a)  # f_att: the part of e_ti that depends on a_i,
+        self.query = nn.Linear(n, a, bias=False)  # and the part that depends on h_{t-1}
+        self.score = nn.Linear(a, 1, bias=False)  # (a constant would cancel in the softmax)
+        self.gate = nn.Linear(n, 1)  # β
+        self.word_to_gates = nn.Linear(m, 4 * n)  # T, split by input: E y_{t-1},
+        self.state_to_gates = nn.Linear(n, 4 * n, bias=False)  # h_{t-1}
+        self.context_to_gates = nn.Linear(d, 4 * n, bias=False)  # and ẑ_t
+        self.state_to_output = nn.Linear(n, m)  # L_h
+        self.context_to_output = nn.Linear(d, m, bias=False)  # L_z
+        self.output = nn.Linear(m, vocabulary_size)  # L_o
+        self.dropout = nn.Dropout(config.dropout)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        for gate in self.state_to_gates.weight.data.chunk(4):
+            nn.init.orthogonal_(gate)
+        # Remember by default. The original starts the forget gate at zero; one trains sooner.
+        n = self.config.state_width
+        nn.init.ones_(self.word_to_gates.bias.data[n : 2 * n])
+
+    def encode(self, regions: Regions) -> Memory:
+        annotations = self.dropout(self.project(regions.vectors))
+        mask = regions.mask.unsqueeze(-1)
+        mean = (annotations * mask).sum(1) / mask.sum(1)
+        return {
+            "annotations": annotations,
+            "keys": self.key(annotations),
+            "mask": regions.mask,
+            "hidden": torch.tanh(self.init_hidden(mean)),
+            "cell": torch.tanh(self.init_cell(mean)),
+        }
+
+    def start(self, memory: Memory, rows: int = 1) -> State:
+        return {
+            name: memory[name].unsqueeze(1).expand(-1, rows, -1).contiguous()
+            for name in ("hidden", "cell")
+        }
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+        words = self.dropout(self.embedding(tokens))
+        state, context, attention, signals = self._advance(self.word_to_gates(words), state, memory)
+        logits = self._predict(words, state["hidden"], context)
+        return Step(logits, state, attention, signals)
+
+    def unroll(self, tokens: Tensor, memory: Memory) -> Unrolled:
+        """Words enter and leave for all steps at once; only the recurrence is a loop."""
+        words = self.dropout(self.embedding(tokens))
+        gates = self.word_to_gates(words)
+        state = self.start(memory, tokens.shape[1])
+        hidden, contexts, attentions, signals = [], [], [], []
+        for t in range(tokens.shape[2]):
+            state, context, attention, signal = self._advance(gates[:, :, t], state, memory)
+            hidden.append(state["hidden"])
+            contexts.append(context)
+            attentions.append(attention)
+            signals.append(signal)
+        logits = self._predict(words, torch.stack(hidden, 2), torch.stack(contexts, 2))
+        return Unrolled(
+            logits,
+            torch.stack(attentions, 2),
+            {name: torch.stack([signal[name] for signal in signals], 2) for name in signals[0]},
+        )
+
+    def _advance(
+        self, word_gates: Tensor, state: State, memory: Memory
+    ) -> tuple[State, Tensor, Tensor, dict[str, Tensor]]:
+        """One step of the recurrence, up to but not including the output layer."""
+        hidden, cell = state["hidden"], state["cell"]
+        query = self.query(hidden)[:, :, None]
+        energy = self.score(torch.tanh(memory["keys"][:, None] + query)).squeeze(-1)
+        energy = energy.masked_fill(~memory["mask"][:, None], float("-inf"))
+        attention, weights, signals = self._look(energy)
+        beta = torch.sigmoid(self.gate(hidden))
+        context = beta * (weights @ memory["annotations"])
+        gates = word_gates + self.state_to_gates(hidden) + self.context_to_gates(context)
+        i, f, o, g = gates.chunk(4, -1)
+        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+        hidden = torch.sigmoid(o) * torch.tanh(cell)
+        signals["beta"] = beta.squeeze(-1)
+        return {"hidden": hidden, "cell": cell}, context, attention, signals
+
+    def _look(self, energy: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """From energies `(B, K, L)`: the attention α, the weights of the context, and signals."""
+        attention = functional.softmax(energy, -1)
+        return attention, attention, {}
+
+    def _predict(self, words: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        """The deep output layer (paper 1, section 3.1.2), with the tanh of the original code."""
+        mixed = words + self.state_to_output(self.dropout(hidden)) + self.context_to_output(context)
+        logits: Tensor = self.output(self.dropout(torch.tanh(mixed)))
+        return logits
