@@ -1,0 +1,55 @@
+"""Document frequencies of n-grams: what CIDEr weighs agreement by, and a file to keep them in."""
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sightline.errors import DataError
+from sightline.files import atomic_write
+from sightline.metrics.ngrams import ORDERS, Ints, Numbering
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentFrequencies:
+    """In the references of how many of `images` pictures each n-gram occurs.
+
+    `counts[n - 1][g]` belongs to n-gram g of order n in `numbering`; word w is `words[w]`.
+    """
+
+    images: int
+    words: Sequence[str]
+    numbering: Numbering
+    counts: Sequence[Ints]
+
+    def save(self, path: Path) -> None:
+        """Write a `.npz` file: numbers and words only, readable by any NumPy."""
+        arrays: dict[str, Any] = {"images": np.array(self.images)}
+        arrays["words"] = np.frombuffer("\n".join(self.words).encode(), np.uint8)
+        arrays |= {f"packed{order}": self.numbering.packed(order) for order in ORDERS[1:]}
+        arrays |= {f"count{order}": self.counts[order - 1] for order in ORDERS}
+        with atomic_write(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> "DocumentFrequencies":
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                words = file["words"].tobytes().decode().split("\n")
+                packed = [file[f"packed{order}"] for order in ORDERS[1:]]
+                counts = [file[f"count{order}"] for order in ORDERS]
+                images = int(file["images"])
+        except FileNotFoundError:
+            raise DataError(f"{path}: there is no such file of document frequencies") from None
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise DataError(
+                f"{path}: not a file of document frequencies ({error}); "
+                "write one with DocumentFrequencies.save"
+            ) from None
+        if [len(words), *map(len, packed)] != [*map(len, counts)]:
+            raise DataError(f"{path}: its words, n-grams and counts are not of one length")
+        return cls(images, words, Numbering.of_packed(len(words), packed), counts)
