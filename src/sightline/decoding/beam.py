@@ -1,0 +1,172 @@
+"""Beam search, for all pictures of a batch and all their beams in one tensor step."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sightline.data.vocabulary import END, PAD, START
+from sightline.decoding.constraints import Constraints, constrain
+from sightline.decoding.hypotheses import Hypotheses
+from sightline.errors import ConfigError
+from sightline.models.interface import CaptionModel, Memory, select_pictures, select_rows
+
+
+@dataclass(frozen=True)
+class BeamOptions:
+    """How to search. With `groups`, each of them has `beam` beams of its own."""
+
+    beam: int = 5
+    n_best: int = 1
+    length_power: float = 0.7  # scores are log-probabilities / length ** this; 0: plain sums
+    groups: int = 1  # diverse beam search (Vijayakumar et al. 2016): several groups of beams,
+    diversity: float = 0.5  # each discouraged from the words that earlier groups choose
+    constraints: Constraints = field(default_factory=Constraints)
+
+    def __post_init__(self) -> None:
+        if min(self.beam, self.groups, self.n_best) < 1:
+            raise ConfigError("decoding: beam, groups and n_best are at least 1")
+        if self.n_best > self.beam * self.groups:
+            raise ConfigError(
+                f"decoding: {self.n_best} captions cannot come out of {self.beam * self.groups} "
+                "beams; widen the beam"
+            )
+        if self.groups > 1 and self.constraints.require:
+            raise ConfigError("decoding: required words and diverse groups do not go together")
+
+
+@torch.no_grad()
+def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hypotheses:
+    """The `n_best` captions of each picture.
+
+    Every row holds a caption. One that has ended keeps its place among the rows with its score, and
+    is never extended; a picture is done when all its rows have ended, and leaves the batch.
+
+    Rows come in blocks `(B, N, beam)`. Without further wishes N is 1. For diverse search a block is
+    a group. For required words (single words; grid beam search, Hokamp & Liu 2017) block n holds
+    captions with n of them said, and only captions of the last block may end.
+    """
+    limits = options.constraints
+    blocks = max(options.groups, len(limits.require) + 1)
+    pictures = len(next(iter(memory.values())))
+    rows, device = blocks * options.beam, next(iter(memory.values())).device
+
+    state = model.start(memory, rows)
+    tokens = torch.full((pictures, rows, 1), START, device=device)
+    log_probs = torch.full((pictures, blocks, options.beam), float("-inf"), device=device)
+    # One live row per group; the others are copies until words tell them apart.
+    log_probs[:, : 1 if limits.require else blocks, 0] = 0.0
+    log_probs = log_probs.flatten(1)
+    length = torch.zeros_like(tokens[:, :, 0])
+    finished = torch.zeros_like(length, dtype=torch.bool)
+
+    done = _Done(pictures, options, device)
+    active = torch.arange(pictures, device=device)
+    for t in range(limits.max_length + 1):
+        step = model.step(tokens[:, :, -1], state, memory)
+        next_word = functional.log_softmax(step.logits, -1)
+        next_word = constrain(next_word, tokens, limits)
+        if limits.require:
+            next_word[:, : -options.beam, END] = float("-inf")
+        # An ended caption goes on with padding, at no cost.
+        next_word[finished] = float("-inf")
+        next_word[..., PAD].masked_fill_(finished, 0.0)
+        total = log_probs[..., None] + next_word
+        length = torch.where(finished, length, t + 1)
+        rank = total / length[..., None] ** options.length_power
+
+        parents, words = _choose(rank.view(len(rank), blocks, options.beam, -1), tokens, options)
+        log_probs = total.flatten(1).gather(1, parents * total.shape[2] + words)
+        tokens = torch.cat(
+            [tokens.gather(1, parents[..., None].expand_as(tokens)), words[..., None]], 2
+        )
+        length, finished = length.gather(1, parents), finished.gather(1, parents) | (words == END)
+        state = select_rows(step.state, parents)
+
+        # Rows that hold nothing (fewer captions are possible than there are rows) count as ended.
+        over = (finished | (log_probs == float("-inf"))).all(1)
+        if over.any():
+            done.put(active[over], tokens[over], log_probs[over], length[over], finished[over])
+            keep = ~over
+            active, tokens, log_probs = active[keep], tokens[keep], log_probs[keep]
+            length, finished = length[keep], finished[keep]
+            state, memory = select_pictures(state, keep), select_pictures(memory, keep)
+        if not len(active):
+            break
+    return done.best()
+
+
+def _choose(rank: Tensor, tokens: Tensor, options: BeamOptions) -> tuple[Tensor, Tensor]:
+    """The next rows `(B, N * beam)`: which row each comes from and which word it adds."""
+    if options.constraints.require:
+        rank, row = _with_required(rank, tokens, options)
+        best = rank.flatten(2).topk(options.beam).indices
+        rows = row.expand(len(rank), -1, -1).gather(2, best // rank.shape[-1])
+        return rows.flatten(1), (best % rank.shape[-1]).flatten(1)
+    parents: list[Tensor] = []
+    words: list[Tensor] = []
+    for group in range(options.groups):
+        candidates = rank[:, group]
+        if words:
+            said = torch.zeros_like(candidates[:, 0])
+            for earlier in words:
+                said.scatter_add_(1, earlier, torch.ones_like(earlier, dtype=said.dtype))
+            said[:, PAD] = 0  # captions that have ended repel nobody
+            candidates = candidates - options.diversity * said[:, None]
+        best = candidates.flatten(1).topk(options.beam).indices
+        parents.append(best // rank.shape[-1] + group * options.beam)
+        words.append(best % rank.shape[-1])
+    return torch.cat(parents, 1), torch.cat(words, 1)
+
+
+def _with_required(rank: Tensor, tokens: Tensor, options: BeamOptions) -> tuple[Tensor, Tensor]:
+    """Candidates of each block `(B, N, 2 * beam, V)` and the row `(1, N, 2 * beam)` of each.
+
+    Block n takes rows of its own that say no further required word, and rows of block n - 1 that
+    say one more.
+    """
+    blocks, beam = rank.shape[1:3]
+    required = torch.tensor(options.constraints.require, device=rank.device)
+    unsaid = (tokens[..., None] != required).all(2).view(-1, blocks, beam, len(required))
+    is_new = torch.zeros_like(rank, dtype=torch.bool)
+    is_new[..., required] = unsaid
+    stay = rank.masked_fill(is_new, float("-inf"))
+    advance = rank.masked_fill(~is_new, float("-inf")).roll(1, 1)
+    advance[:, 0] = float("-inf")
+    row = torch.arange(blocks * beam, device=rank.device).view(1, blocks, beam)
+    return torch.cat([stay, advance], 2), torch.cat([row, row.roll(1, 1)], 2)
+
+
+class _Done:
+    """Where pictures put their captions when they are done."""
+
+    def __init__(self, pictures: int, options: BeamOptions, device: torch.device) -> None:
+        rows = options.beam * max(options.groups, len(options.constraints.require) + 1)
+        self.options = options
+        self.tokens = torch.full(
+            (pictures, rows, options.constraints.max_length + 1), PAD, device=device
+        )
+        self.log_probs = torch.full((pictures, rows), float("-inf"), device=device)
+        self.scores = self.log_probs.clone()
+
+    def put(
+        self, pictures: Tensor, tokens: Tensor, log_probs: Tensor, length: Tensor, ended: Tensor
+    ) -> None:
+        log_probs = log_probs.masked_fill(~ended, float("-inf"))
+        self.tokens[pictures, :, : tokens.shape[2] - 1] = tokens[:, :, 1:]
+        self.log_probs[pictures] = log_probs
+        self.scores[pictures] = log_probs / length.clamp(min=1) ** self.options.length_power
+
+    def best(self) -> Hypotheses:
+        """The best of every group first, then the second best of every group, and so on."""
+        scores = self.scores.view(len(self.scores), self.options.groups, -1)
+        place = scores.argsort(2, descending=True).argsort(2).flatten(1)
+        order = self.scores.argsort(stable=True, dim=1, descending=True)
+        order = order.gather(1, place.gather(1, order).argsort(stable=True, dim=1))
+        order = order[:, : self.options.n_best]
+        tokens = self.tokens.gather(1, order[..., None].expand(-1, -1, self.tokens.shape[2]))
+        longest = int((tokens != PAD).sum(-1).max())
+        return Hypotheses(
+            tokens[..., :longest], self.log_probs.gather(1, order), self.scores.gather(1, order)
+        )

@@ -1,0 +1,68 @@
+"""What a caption must and must not hold, as a mask on the next word's log-probabilities."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sightline.data.vocabulary import END, PAD, START, UNKNOWN
+from sightline.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Limits that hold for every way of decoding."""
+
+    max_length: int = 20  # words; a caption that reaches it is ended there
+    min_length: int = 1
+    no_repeat_ngram: int = 0  # n: no n words in a row may occur twice; 0: no limit
+    avoid: tuple[int, ...] = ()  # words that must not appear
+    require: tuple[int, ...] = ()  # words that must appear (beam search only)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_length <= self.max_length:
+            raise ConfigError(
+                f"decoding: a caption of at least {self.min_length} and at most "
+                f"{self.max_length} words cannot be; the least is 1"
+            )
+        if self.no_repeat_ngram < 0:
+            raise ConfigError("decoding: no_repeat_ngram is a number of words, or 0 for no limit")
+        if both := set(self.avoid) & set(self.require):
+            raise ConfigError(f"decoding: {len(both)} words are both required and to be avoided")
+        if len(self.require) > self.max_length:
+            raise ConfigError(
+                f"decoding: {len(self.require)} required words do not fit into {self.max_length}"
+            )
+
+
+def constrain(log_probs: Tensor, prefix: Tensor, constraints: Constraints) -> Tensor:
+    """Log-probabilities `(B, K, V)` with impossible next words at -inf.
+
+    `prefix` `(B, K, 1 + t)` holds the start word and the t words so far. What remains is not
+    normalised again, so that a caption's score is the model's own whatever the limits were.
+    """
+    words = prefix[:, :, 1:]
+    masked = log_probs.clone()
+    masked[:, :, [PAD, START, UNKNOWN, *constraints.avoid]] = float("-inf")
+    length = words.shape[2]
+    if length < constraints.min_length:
+        masked[:, :, END] = float("-inf")
+    if constraints.no_repeat_ngram:
+        _forbid_repeats(masked, words, constraints.no_repeat_ngram)
+    if length >= constraints.max_length:
+        end = masked[:, :, END].clone()
+        masked.fill_(float("-inf"))
+        masked[:, :, END] = end
+    return masked
+
+
+def _forbid_repeats(masked: Tensor, words: Tensor, n: int) -> None:
+    """In place: no word that would complete an n-gram which the row holds already."""
+    length = words.shape[2]
+    if length < n:
+        return
+    ngrams = words.unfold(2, n, 1)  # (B, K, length - n + 1, n)
+    recent = words[:, :, None, length - n + 1 :]
+    repeats = (ngrams[..., :-1] == recent).all(-1)
+    # Where nothing repeats, point at the padding, which is forbidden anyway.
+    masked.scatter_(2, torch.where(repeats, ngrams[..., -1], PAD), float("-inf"))

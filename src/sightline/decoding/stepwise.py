@@ -1,0 +1,113 @@
+"""One word after another: greedy decoding and sampling."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sightline.data.vocabulary import END, PAD, START
+from sightline.decoding.constraints import Constraints, constrain
+from sightline.decoding.hypotheses import Hypotheses
+from sightline.errors import ConfigError
+from sightline.models.interface import CaptionModel, Memory
+
+_NO_LIMITS = Constraints()
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """How to sample: every row of a picture is a caption of its own."""
+
+    samples: int = 1
+    temperature: float = 1.0
+    top_k: int = 0  # only among the k likeliest words; 0: among all
+    top_p: float = 1.0  # only among the likeliest words that together have this probability
+    seed: int = 0
+    constraints: Constraints = field(default_factory=Constraints)
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.temperature <= 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
+            raise ConfigError(
+                "decoding: samples >= 1, temperature > 0, top_k >= 0 and 0 < top_p <= 1 are needed"
+            )
+        _no_required(self.constraints)
+
+
+@torch.no_grad()
+def greedy(
+    model: CaptionModel, memory: Memory, constraints: Constraints | None = None
+) -> Hypotheses:
+    """The likeliest next word, again and again."""
+    constraints = constraints or Constraints()
+    _no_required(constraints)
+    return _loop(model, memory, 1, constraints, lambda allowed: allowed.argmax(-1))
+
+
+@torch.no_grad()
+def sample(model: CaptionModel, memory: Memory, options: SampleOptions) -> Hypotheses:
+    """Captions drawn from the model's distribution, the same for the same seed.
+
+    `log_probs` are those of the model itself, before temperature and truncation.
+    """
+    device = next(iter(memory.values())).device
+    generator = torch.Generator(device).manual_seed(options.seed)
+
+    def draw(allowed: Tensor) -> Tensor:
+        probabilities = truncate(allowed / options.temperature, options.top_k, options.top_p)
+        flat = probabilities.flatten(0, 1)
+        return torch.multinomial(flat, 1, generator=generator).view(allowed.shape[:2])
+
+    return _loop(model, memory, options.samples, options.constraints, draw)
+
+
+def truncate(log_weights: Tensor, top_k: int, top_p: float) -> Tensor:
+    """Probabilities after keeping the `top_k` likeliest and the nucleus of mass `top_p`.
+
+    >>> truncate(torch.tensor([0.5, 0.3, 0.2]).log(), 2, 1.0)
+    tensor([0.6250, 0.3750, 0.0000])
+    """
+    if top_k and top_k < log_weights.shape[-1]:
+        least = log_weights.topk(top_k).values[..., -1:]
+        log_weights = log_weights.masked_fill(log_weights < least, float("-inf"))
+    probabilities = functional.softmax(log_weights, -1)
+    if top_p < 1:
+        ordered, order = probabilities.sort(-1, descending=True)
+        # A word stays if those before it do not make up the mass yet; so the likeliest always does.
+        outside = ordered.cumsum(-1) - ordered >= top_p
+        probabilities = probabilities.masked_fill(outside.gather(-1, order.argsort(-1)), 0.0)
+        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+    return probabilities
+
+
+def _loop(
+    model: CaptionModel,
+    memory: Memory,
+    rows: int,
+    constraints: Constraints,
+    pick: Callable[[Tensor], Tensor],
+) -> Hypotheses:
+    pictures = len(next(iter(memory.values())))
+    device = next(iter(memory.values())).device
+    state = model.start(memory, rows)
+    tokens = torch.full((pictures, rows, 1), START, device=device)
+    log_probs = torch.zeros(pictures, rows, device=device)
+    finished = torch.zeros(pictures, rows, dtype=torch.bool, device=device)
+    for _ in range(constraints.max_length + 1):
+        step = model.step(tokens[:, :, -1], state, memory)
+        state = step.state
+        next_word = functional.log_softmax(step.logits, -1)
+        words = pick(constrain(next_word, tokens, constraints)).masked_fill(finished, PAD)
+        gained = next_word.gather(2, words[..., None]).squeeze(2)
+        log_probs = log_probs + gained.masked_fill(finished, 0.0)
+        tokens = torch.cat([tokens, words[..., None]], 2)
+        finished = finished | (words == END)
+        if finished.all():
+            break
+    return Hypotheses(tokens[..., 1:], log_probs, log_probs)
+
+
+def _no_required(constraints: Constraints) -> None:
+    if constraints.require:
+        raise ConfigError("decoding: required words need a beam search")
