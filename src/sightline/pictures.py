@@ -1,45 +1,55 @@
 """Open a picture file: any format, mode and orientation in; upright RGB out; or one clear line."""
 
+import contextlib
 import io
 import warnings
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from sightline.errors import PictureError
 
-_SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
+# Pillow warns of pictures half as large as those it refuses. A large photograph is no mistake.
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+# EXIF orientation -> what sets the picture upright (EXIF 2.3, table 6; 1 is upright already).
+_TO_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_ORIENTATION_TAG = 0x0112
 
 
 def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> Image.Image:
-    """The picture as a person sees it: upright (EXIF), RGB, transparency on white, first frame.
+    """The picture as a person sees it: upright, RGB, transparency on white, first frame.
 
     With `reduced_to`, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size as long as both sides
     keep at least that many pixels; other formats ignore it.
 
-    >>> open_picture("examples/cat.jpg").mode
-    'RGB'
+    >>> open_picture("examples/cat.jpg").size
+    (451, 300)
     """
     name = "the picture" if isinstance(source, bytes) else str(source)
-    if isinstance(source, bytes) and not source:
-        raise PictureError(f"{name} is empty (0 bytes): send the file again")
     try:
-        with warnings.catch_warnings():
-            # Pillow only warns below twice its pixel limit; decoding that much is no use to us.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            warnings.simplefilter("ignore", UserWarning)
-            file = io.BytesIO(source) if isinstance(source, bytes) else source
-            with Image.open(file) as opened:
-                return _upright_rgb(opened, reduced_to)
+        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
+            if reduced_to is not None and opened.format == "JPEG":
+                opened.draft(None, (reduced_to, reduced_to))
+            opened.load()
+            return _rgb(_upright(opened))
     except FileNotFoundError:
         raise PictureError(f"{name} does not exist: check the path") from None
     except IsADirectoryError:
         raise PictureError(f"{name} is a folder: name a picture in it") from None
     except PermissionError:
         raise PictureError(f"{name} may not be read: change its permissions") from None
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        limit = (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
+    except Image.DecompressionBombError:
+        limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
         raise PictureError(
             f"{name} would unpack to more than {limit} million pixels: save it smaller"
         ) from None
@@ -53,43 +63,43 @@ def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> I
         ) from None
 
 
-def _upright_rgb(opened: Image.Image, reduced_to: int | None) -> Image.Image:
-    if reduced_to is not None and opened.format == "JPEG":
-        shorter = min(opened.size)
-        # draft() asks for a size and takes the smallest scale that does not fall below it.
-        scale = max(1, shorter // reduced_to)
-        opened.draft(None, (opened.width // scale, opened.height // scale))
-    opened.load()
-    upright = ImageOps.exif_transpose(opened)
-    if upright.mode in _SIXTEEN_BIT:
-        # Pillow clips these to 0-255 when it converts; scale 16 bits to 8 instead.
-        upright = upright.convert("I").point(lambda value: value * (1 / 256)).convert("L")
-    elif upright.mode == "F":
-        upright = _stretched(upright)
-    if upright.has_transparency_data:
-        upright = upright.convert("RGBA")
-        white = Image.new("RGBA", upright.size, "white")
-        return Image.alpha_composite(white, upright).convert("RGB")
-    return upright if upright.mode == "RGB" else upright.convert("RGB")
+def _upright(picture: Image.Image) -> Image.Image:
+    orientation = None
+    with contextlib.suppress(Exception):  # broken EXIF must not cost us a whole picture
+        orientation = picture.getexif().get(_ORIENTATION_TAG)
+    return picture.transpose(_TO_UPRIGHT[orientation]) if orientation in _TO_UPRIGHT else picture
+
+
+def _rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode.startswith("I;16"):
+        # Pillow would clip to 0-255; the eight higher bits are the picture.
+        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert("RGB")
+    if picture.mode in ("I", "F"):
+        return _stretched(picture).convert("RGB")
+    if picture.has_transparency_data:
+        white = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(white, picture.convert("RGBA")).convert("RGB")
+    return picture.convert("RGB")
 
 
 def _stretched(picture: Image.Image) -> Image.Image:
-    """Floating-point pixels have no agreed range: the lowest becomes black, the highest white."""
-    values = np.nan_to_num(np.asarray(picture))
-    low, high = float(values.min()), float(values.max())
+    """32-bit pixels have no agreed range: the lowest becomes black, the highest white."""
+    values = np.nan_to_num(np.asarray(picture, np.float64), posinf=0.0, neginf=0.0)
+    low, high = values.min(), values.max()
     levels = (values - low) * (255 / (high - low) if high > low else 0.0)
     return Image.fromarray(levels.round().astype(np.uint8))
 
 
 def _why_not_a_picture(source: Path | str | bytes) -> str:
     """What an unidentified file seems to be, and what to do."""
-    if isinstance(source, bytes):
-        return "is in no format that Pillow reads: convert it to JPEG or PNG"
-    path = Path(source)
-    with path.open("rb") as file:
-        start = file.read(512)
+    start = source[:512] if isinstance(source, bytes) else _first_bytes(Path(source))
     if not start:
         return "is empty (0 bytes): copy or download it again"
     if all(byte in b"\t\r\n\f" or 32 <= byte < 127 for byte in start):
-        return f"holds text, not a picture, in spite of its name '{path.name}': name a picture"
-    return "is in no format that Pillow reads (or its start is damaged): convert it to JPEG or PNG"
+        return "holds text, not a picture: name a picture"
+    return "is in no format that Pillow reads, or its start is damaged: convert it to JPEG or PNG"
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(512)

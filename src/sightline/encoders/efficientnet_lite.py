@@ -10,6 +10,8 @@ import math
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sightline.encoders.activations import ReLU6
+
 # Repeats, kernel, stride, expansion, width of EfficientNet-B0 (Tan and Le 2019, table 1).
 _GROUPS = (
     (1, 3, 1, 1, 16),
@@ -60,7 +62,7 @@ class InvertedBottleneck(nn.Module):
         if self.expands:
             self._expand_conv = nn.Conv2d(inputs, inner, 1, bias=False)
             self._bn0 = nn.BatchNorm2d(inner, eps=epsilon)
-            self._relu0 = nn.ReLU6()
+            self._relu0 = ReLU6()
         self._pad = SamePadding(kernel, stride) if stride > 1 else nn.Identity()
         self._depthwise_conv = nn.Conv2d(
             inner,
@@ -72,7 +74,7 @@ class InvertedBottleneck(nn.Module):
             bias=False,
         )
         self._bn1 = nn.BatchNorm2d(inner, eps=epsilon)
-        self._relu1 = nn.ReLU6()
+        self._relu1 = ReLU6()
         self._project_conv = nn.Conv2d(inner, outputs, 1, bias=False)
         self._bn2 = nn.BatchNorm2d(outputs, eps=epsilon)
 
@@ -97,7 +99,7 @@ class EfficientNetLite(nn.Module):
         self._pad = SamePadding(3, 2)
         self._conv_stem = nn.Conv2d(3, 32, 3, stride=2, bias=False)
         self._bn0 = nn.BatchNorm2d(32, eps=epsilon)
-        self._relu0 = nn.ReLU6()
+        self._relu0 = ReLU6()
         self._blocks = nn.ModuleList()
         self._ends: list[int] = []
         channels = 32
@@ -114,7 +116,7 @@ class EfficientNetLite(nn.Module):
             self._ends.append(len(self._blocks))
         self._conv_head = nn.Conv2d(channels, 1280, 1, bias=False)
         self._bn1 = nn.BatchNorm2d(1280, eps=epsilon)
-        self._relu1 = nn.ReLU6()
+        self._relu1 = ReLU6()
         self._fc = nn.Linear(1280, 1000)
 
     def stage(self, x: Tensor, name: str) -> Tensor:

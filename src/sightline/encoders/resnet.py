@@ -7,6 +7,8 @@ goes by.
 
 from torch import Tensor, nn
 
+from sightline.encoders.activations import ReLU
+
 _BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 
 
@@ -21,13 +23,13 @@ class Bottleneck(nn.Module):
         outputs = 4 * inner
         self.conv1 = nn.Conv2d(inputs, inner, 1, first, bias=False)
         self.bn1 = nn.BatchNorm2d(inner, eps=epsilon)
-        self.relu1 = nn.ReLU()
+        self.relu1 = ReLU()
         self.conv2 = nn.Conv2d(inner, inner, 3, second, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(inner, eps=epsilon)
-        self.relu2 = nn.ReLU()
+        self.relu2 = ReLU()
         self.conv3 = nn.Conv2d(inner, outputs, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(outputs, eps=epsilon)
-        self.relu3 = nn.ReLU()
+        self.relu3 = ReLU()
         self.downsample: nn.Sequential | None = None
         if inputs != outputs:
             self.downsample = nn.Sequential(
@@ -55,7 +57,7 @@ class ResNet(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
         self.bn1 = nn.BatchNorm2d(64, eps=epsilon)
-        self.relu = nn.ReLU()
+        self.relu = ReLU()
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
         inputs = 64
         for group, count in enumerate(_BLOCKS[variant]):

@@ -6,6 +6,7 @@ Paper 1's encoder: `stage4` is the last convolution before the last pooling (con
 
 from torch import Tensor, nn
 
+from sightline.encoders.activations import ReLU
 from sightline.errors import WeightsError
 
 # 3x3 convolutions in each of the five groups of 64, 128, 256, 512 and 512 channels.
@@ -28,7 +29,7 @@ class VGG(nn.Module):
         for group, count in enumerate(_CONVOLUTIONS[variant]):
             outputs = min(64 * 2**group, 512)
             for _ in range(count):
-                layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
+                layers += [nn.Conv2d(inputs, outputs, 3, padding=1), ReLU()]
                 inputs = outputs
             self._ends[f"stage{group}"] = len(layers)
             layers.append(nn.MaxPool2d(2))
@@ -39,10 +40,10 @@ class VGG(nn.Module):
         if head:
             self.classifier = nn.Sequential(
                 nn.Linear(512 * 7 * 7, 4096),
-                nn.ReLU(),
+                ReLU(),
                 nn.Dropout(),
                 nn.Linear(4096, 4096),
-                nn.ReLU(),
+                ReLU(),
                 nn.Dropout(),
                 nn.Linear(4096, 1000),
             )

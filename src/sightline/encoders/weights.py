@@ -33,6 +33,7 @@ class WeightsFile:
 def find_weights(card: EncoderCard, chosen: Path | str | None = None) -> WeightsFile:
     """The file `chosen` by the user, else the one that was installed or fetched for this encoder.
 
+    >>> from sightline.encoders.registry import encoder_card
     >>> find_weights(encoder_card("efficientnet_lite0")).path.name
     'efficientnet-lite0-57934424.pth'
     """
@@ -71,6 +72,7 @@ State = Literal["installed", "fetched", "damaged", "not here"]
 def weights_state(card: EncoderCard) -> State:
     """Whether an encoder can be used: its weights are found and their hash is right.
 
+    >>> from sightline.encoders.registry import encoder_card
     >>> weights_state(encoder_card("efficientnet_lite0"))
     'installed'
     """
