@@ -11,9 +11,9 @@ from typing import IO, Any
 def cache_folder() -> Path:
     """The user's cache: `$SIGHTLINE_CACHE`, or `sightline` in `$XDG_CACHE_HOME` or `~/.cache`.
 
-    >>> import os
-    >>> os.environ["SIGHTLINE_CACHE"] = "/data/cache"
-    >>> cache_folder().as_posix()
+    >>> from unittest.mock import patch
+    >>> with patch.dict("os.environ", SIGHTLINE_CACHE="/data/cache"):
+    ...     cache_folder().as_posix()
     '/data/cache'
     """
     if chosen := os.environ.get("SIGHTLINE_CACHE"):
@@ -28,6 +28,12 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
     The contents reach the disk before the name does, so a reader (or a machine that loses power)
     finds the old file or the new one, never half of one.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder) / "note.txt") as file:
+    ...         _ = file.write("whole")
+    ...     (Path(folder) / "note.txt").read_text()
+    'whole'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from sightline.cli.options import (
     boxes_option,
@@ -95,7 +96,7 @@ def _print_table(findings: list[Finding], show_all: bool) -> None:
         if names:
             colour = "red" if kind.is_error else "yellow"
             table.add_row(
-                f"[{colour}]{kind.title}[/]", f"{counts[kind]:,}", "\n".join(names), kind.remedy
+                Text(kind.title, colour), f"{counts[kind]:,}", Text("\n".join(names)), kind.remedy
             )
     if table.rows:
         console.print(table)
@@ -113,6 +114,6 @@ def _print_verdict(
         console.print(f"[green]Sound[/]: {usable}.")
         return
     console.print(f"[red]To be mended[/]: of {len(captions):,} pictures, usable are {usable}.")
-    console.print(
+    click.echo(
         f"Cleaned copy written to {fix}." if fix else "--fix FILE.jsonl writes a cleaned copy."
     )

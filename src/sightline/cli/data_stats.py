@@ -46,7 +46,7 @@ def command(
     console.print()
     console.print(_coverage(stats))
     if figure is not None:
-        console.print(f"\nFigure written to {figure}.")
+        click.echo(f"\nFigure written to {figure}.")
 
 
 def _table(*headings: str) -> Table:
@@ -71,8 +71,8 @@ def _sizes(stats: Stats) -> Table:
 
 def _lengths(stats: Stats) -> Table:
     """A histogram in at most twenty lines."""
-    longest = max(stats.lengths, default=1)
-    step = -(-longest // 20)
+    longest = max(stats.lengths, default=0)
+    step = longest // 20 + 1
     bins: dict[int, int] = {}
     for length, count in stats.lengths.items():
         bins[length // step] = bins.get(length // step, 0) + count

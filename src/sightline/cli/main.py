@@ -73,3 +73,7 @@ def main() -> None:
     except SightlineError as error:
         click.echo(f"sightline: {error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        # A full disk, a folder that may not be written to: the system's words, and the file.
+        click.echo(f"sightline: {error.filename or 'files'}: {error.strerror}", err=True)
+        sys.exit(2)

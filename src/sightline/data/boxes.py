@@ -10,13 +10,14 @@ import json
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
-from sightline.data.fields import field, load_json, read_text
+from sightline.data.fields import field, load_json, read_lines
 from sightline.errors import DataError
 from sightline.metrics.tokenizer import tokenize
 
@@ -47,16 +48,14 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
             is_instances = isinstance(content, dict) and "categories" in content
             reader = _instances if is_instances else _entities_compact
             groundings = reader(content, path, dataset)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise DataError(f"{path}: a record lacks something or is ill-formed ({error!r})") from None
     if not groundings:
         raise DataError(f"{path}: has boxes for none of the dataset's {len(dataset)} pictures")
     return dataset.with_groundings(groundings)
 
 
-def _instances(
-    content: Any, path: Path, dataset: CaptionDataset
-) -> dict[str, tuple[Grounding, ...]]:
+def _instances(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
     """COCO `instances_*.json`; boxes are `x, y, width, height` in pixels."""
     names = {c["id"]: c["name"] for c in field(content, "categories", list, str(path))}
     listed = {record["id"]: record for record in field(content, "images", list, str(path))}
@@ -75,7 +74,8 @@ def _instances(
             continue
         x, y, w, h = field(record, "bbox", list, where)
         box = _fractions(x, y, x + w, y + h, picture["width"], picture["height"])
-        found[name].append(Grounding(names[category], (box,)))
+        if _has_area(box):
+            found[name].append(Grounding(names[category], (box,)))
     return {name: tuple(groundings) for name, groundings in found.items()}
 
 
@@ -86,7 +86,8 @@ def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Grou
     records = field(content, "images", dict, str(path))
     found = {}
     for image in dataset:
-        if (record := records.get(image.name)) is None:
+        record = records.get(image.name) or records.get(Path(image.name).name)
+        if record is None:
             continue
         where = f"{path}, '{image.name}'"
         sentences = [
@@ -112,7 +113,8 @@ def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
         xml, text = annotations / f"{stem}.xml", sentences / f"{stem}.txt"
         if xml.is_file() and text.is_file():
             boxes, size = _read_xml(xml)
-            found[image.name] = _ground(image, boxes, size, map(_read_sentence, _lines(text)))
+            lines = (line for _, line in read_lines(text))
+            found[image.name] = _ground(image, boxes, size, map(_read_sentence, lines))
     return found
 
 
@@ -160,21 +162,34 @@ def _ground(
         tuple(tokenize(caption)): i for i, caption in reversed([*enumerate(image.captions)])
     }
     chains = {
-        chain: tuple(_fractions(x0 - 1, y0 - 1, x1, y1, *size) for x0, y0, x1, y1 in edges)
+        chain: tuple(
+            filter(
+                _has_area,
+                (_fractions(x0 - 1, y0 - 1, x1, y1, *size) for x0, y0, x1, y1 in edges),
+            )
+        )
         for chain, edges in boxes.items()
     }
     found = []
     for words, phrases in sentences:
-        caption = by_tokens.get(tuple(tokenize(" ".join(words))))
+        tokens = tokenize(" ".join(words))
+        caption = by_tokens.get(tuple(tokens))
         for chain, start, end in phrases:
-            if chain not in chains:
+            named = tokenize(" ".join(words[start:end]))
+            if not (named and chains.get(chain)):
                 continue
-            label = " ".join(tokenize(" ".join(words[start:end])))
+            grounding = Grounding(" ".join(named), chains[chain])
             # Punctuation is no token, so a span of words is counted again in tokens.
             before = len(tokenize(" ".join(words[:start])))
-            span = None if caption is None else (before, before + len(label.split()))
-            found.append(Grounding(label, chains[chain], caption, span))
+            span = (before, before + len(named))
+            if caption is not None and tokens[slice(*span)] == named:
+                grounding = replace(grounding, caption=caption, span=span)
+            found.append(grounding)
     return tuple(found)
+
+
+def _has_area(box: Box) -> bool:
+    return box[0] < box[2] and box[1] < box[3]
 
 
 def _fractions(x0: float, y0: float, x1: float, y1: float, width: int, height: int) -> Box:
@@ -182,10 +197,6 @@ def _fractions(x0: float, y0: float, x1: float, y1: float, width: int, height: i
         return min(max(edge, 0.0), 1.0)
 
     return clip(x0 / width), clip(y0 / height), clip(x1 / width), clip(y1 / height)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    return (line for line in read_text(path).splitlines() if line.strip())
 
 
 def _load_gzip(path: Path) -> Any:

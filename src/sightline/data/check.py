@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from PIL.Image import Image
+
 from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
 from sightline.errors import DamagedPictureError, PictureError
 from sightline.metrics.tokenizer import tokenize
@@ -47,8 +49,7 @@ KINDS = (
     *(NO_CAPTION, NO_PICTURE, EMPTY, TOO_LONG, ENCODING, DUPLICATE, NO_SPLIT),
 )
 
-_SAME_AS = "the same as "
-_UNUSABLE = (MISSING, UNREADABLE, TRUNCATED, NO_CAPTION)
+_UNUSABLE = (MISSING, UNREADABLE, TRUNCATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class Finding:
 def check(dataset: CaptionDataset, *, show_progress: bool = False) -> list[Finding]:
     """Everything found in a dataset; every picture is decoded whole.
 
-    >>> twice = CaptionedImage("a.jpg", Path("a.jpg"), ("",))
-    >>> [finding.kind.title for finding in check(CaptionDataset((twice,)))]
+    >>> phantom = CaptionedImage("phantom.jpg", Path("phantom.jpg"), ("",))
+    >>> [finding.kind.title for finding in check(CaptionDataset((phantom,)))]
     ['picture file missing', 'empty caption', 'picture without captions']
     """
     findings = [
@@ -73,14 +74,14 @@ def check(dataset: CaptionDataset, *, show_progress: bool = False) -> list[Findi
         *(finding for image in dataset for finding in _check_captions(image)),
     ]
     # What is unusable anyway need not be in a split.
-    unusable = {finding.name for finding in findings if finding.kind in _UNUSABLE}
+    unusable = {f.name for f in findings if f.kind in (*_UNUSABLE, NO_CAPTION)}
     without = (image for image in dataset if image.split is None and image.name not in unusable)
     return findings + [Finding(NO_SPLIT, image.name) for image in without]
 
 
 def _check_pictures(dataset: CaptionDataset, show_progress: bool) -> Iterator[Finding]:
     pictures = {image.name: image.picture for image in dataset}
-    split_of = {image.name: image.split for image in dataset}
+    split_of = {image.name: image.split for image in sorted(dataset, key=_priority)}
     names_of: dict[bytes, list[str]] = defaultdict(list)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(_digest, pictures.values())
@@ -91,24 +92,25 @@ def _check_pictures(dataset: CaptionDataset, show_progress: bool) -> Iterator[Fi
             else:
                 yield Finding(result.kind, name, result.detail)
     for names in names_of.values():
-        for other in names[1:]:
-            kind = DUPLICATE if split_of[other] == split_of[names[0]] else LEAK
-            yield Finding(kind, other, f"{_SAME_AS}{names[0]}")
+        kept = max(names, key=lambda name: _PRIORITY.index(split_of[name]))
+        for name in names:
+            if name != kept:
+                kind = DUPLICATE if split_of[name] in (split_of[kept], None) else LEAK
+                yield Finding(kind, name, f"the same as {kept}")
 
 
-def _digest(picture: object) -> bytes | Finding:
+def _digest(picture: Path | Image) -> bytes | Finding:
     """A hash of the decoded picture, or why it could not be decoded."""
-    if not isinstance(picture, Path):
-        return hashlib.blake2b(picture.tobytes(), digest_size=16).digest()  # type: ignore[attr-defined]
-    if not picture.exists():
-        return Finding(MISSING, "", str(picture))
-    try:
-        pixels = open_picture(picture)
-    except PictureError as error:
-        kind = TRUNCATED if isinstance(error, DamagedPictureError) else UNREADABLE
-        return Finding(kind, "", str(error))
-    digest = hashlib.blake2b(repr(pixels.size).encode(), digest_size=16)
-    digest.update(pixels.tobytes())
+    if isinstance(picture, Path):
+        if not os.path.exists(picture):
+            return Finding(MISSING, "", str(picture))
+        try:
+            picture = open_picture(picture)
+        except PictureError as error:
+            kind = TRUNCATED if isinstance(error, DamagedPictureError) else UNREADABLE
+            return Finding(kind, "", str(error))
+    digest = hashlib.blake2b(f"{picture.mode} {picture.size}".encode(), digest_size=16)
+    digest.update(picture.tobytes())
     return digest.digest()
 
 
@@ -117,11 +119,10 @@ def _check_listing(dataset: CaptionDataset) -> Iterator[Finding]:
     for image in dataset:
         splits[image.name].append(image.split)
     for name, found in splits.items():
-        if len(set(found)) > 1:
-            yield Finding(
-                TWO_SPLITS, name, " and ".join(str(split) for split in dict.fromkeys(found))
-            )
-        if len(found) > len(set(found)):
+        named = dict.fromkeys(split for split in found if split is not None)
+        if len(named) > 1:
+            yield Finding(TWO_SPLITS, name, " and ".join(named))
+        if len(found) > max(len(named), 1):
             yield Finding(LISTED_TWICE, name, f"{len(found)} times")
     for name, count in Counter(name for name, _ in dataset.orphans).items():
         yield Finding(NO_PICTURE, name, f"{count} captions")
@@ -144,7 +145,8 @@ def _check_captions(image: CaptionedImage) -> Iterator[Finding]:
         yield Finding(NO_CAPTION, image.name, f"of {len(image.captions)} none is usable")
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+# Control characters other than white space, halves of surrogate pairs, the replacement character.
+_LOST = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffd]")
 
 
 def _repair(caption: str) -> str | None:
@@ -156,31 +158,28 @@ def _repair(caption: str) -> str | None:
         meant = caption.encode("cp1252").decode("utf-8")
     except UnicodeError:
         meant = caption
-    return None if _CONTROL.search(meant) else meant
+    return None if _LOST.search(meant) else meant
 
 
 def clean(dataset: CaptionDataset, findings: Iterable[Finding]) -> CaptionDataset:
     """The dataset without what was found wrong; `Kind.remedy` says what is done with each kind."""
-    unusable = {finding.name for finding in findings if finding.kind in _UNUSABLE}
-    same_as = {
-        finding.name: finding.detail.removeprefix(_SAME_AS)
-        for finding in findings
-        if finding.kind is LEAK
-    }
+    left_out = {finding.name for finding in findings if finding.kind in (*_UNUSABLE, LEAK)}
     kept: dict[str, CaptionedImage] = {}
     for image in dataset:
         image = _clean_captions(image)
-        if image.name in unusable:
+        if image.name in left_out or not image.captions:
             continue
-        key = same_as.get(image.name, image.name)
-        # Evaluation splits stay as published, so that results remain comparable.
-        if key not in kept or _priority(image) > _priority(kept[key]):
-            kept[key] = image
+        if image.name not in kept or _priority(image) > _priority(kept[image.name]):
+            kept[image.name] = image
     return replace(dataset, images=tuple(kept.values()), orphans=())
 
 
+# Evaluation splits stay as published, so that results remain comparable.
+_PRIORITY = (None, "train", "dev", "test")
+
+
 def _priority(image: CaptionedImage) -> int:
-    return (None, "train", "dev", "test").index(image.split)
+    return _PRIORITY.index(image.split)
 
 
 def _clean_captions(image: CaptionedImage) -> CaptionedImage:
@@ -188,8 +187,10 @@ def _clean_captions(image: CaptionedImage) -> CaptionedImage:
     moved: dict[int | None, int | None] = {None: None}
     captions: list[str] = []
     for number, caption in enumerate(image.captions):
-        if 0 < len(tokenize(caption)) <= LONGEST_CAPTION and (sound := _repair(caption)):
-            moved[number] = len(captions)
+        tokens = tokenize(caption)
+        if 0 < len(tokens) <= LONGEST_CAPTION and (sound := _repair(caption)):
+            if len(tokenize(sound)) == len(tokens):  # else the spans no longer hold
+                moved[number] = len(captions)
             captions.append(sound)
     groundings = tuple(
         replace(grounding, caption=moved[grounding.caption])

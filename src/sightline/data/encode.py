@@ -68,16 +68,16 @@ def encode_pictures(
     one that goes on from there makes the same batches, and so the same bytes, as one never killed.
     """
     errors: list[str] = []
-    loader = DataLoader(
-        _Pictures(pictures, encoder.preprocessing, cache.keys()),
-        batch_size=min(batch_size, 16),
-        num_workers=workers,
-        collate_fn=list,
-        prefetch_factor=4 if workers else None,
-    )
     bar = progress(None, "encoding", total=len(pictures), unit="picture", show=show_progress)
 
     def unknown() -> Iterator[Prepared]:
+        loader = DataLoader(
+            _Pictures(pictures, encoder.preprocessing, cache.keys()),
+            batch_size=min(batch_size, 16),
+            num_workers=workers,
+            collate_fn=list,
+            prefetch_factor=4 if workers else None,
+        )
         seen: set[bytes] = set()
         for prepared in itertools.chain.from_iterable(loader):
             if prepared.error is not None:
@@ -88,6 +88,7 @@ def encode_pictures(
                 seen.add(prepared.key)
                 yield prepared
 
+    # The generator looks at the cache when it is first asked, that is, once nobody else may write.
     with bar, cache.appending() as append, torch.inference_mode():
         for batch in _batched(unknown(), batch_size):
             pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))

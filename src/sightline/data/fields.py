@@ -1,6 +1,7 @@
 """Text, JSON and fields of the files people give us, with errors that name the place."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,25 @@ _SPLIT_NAMES = {"val": "dev", "valid": "dev", "validation": "dev", "restval": "t
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file.
+    """The text of a UTF-8 file, with or without a byte order mark.
 
     Broken bytes become U+FFFD, so that `data.check` finds and names one bad caption instead of the
     other forty thousand staying unread.
     """
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file that are not blank, with their numbers.
+
+    Only a newline ends a line: `str.splitlines` would also cut a caption at U+2028 or U+0085.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            yield number, line
 
 
 def load_json(path: Path) -> Any:
@@ -44,6 +55,13 @@ def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> A
     if not isinstance(value, kind) or isinstance(value, bool):
         raise DataError(f"{where}: '{key}' must not be {type(value).__name__}")
     return value
+
+
+def optional_field(
+    record: dict[str, Any], key: str, kind: type | tuple[type, ...], default: Any, where: str
+) -> Any:
+    """`field`, or the default where the record has no such key."""
+    return field(record, key, kind, where) if key in record else default
 
 
 def split_name(name: Any, where: str) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
-from sightline.data.fields import field, read_text, split_name
+from sightline.data.fields import field, optional_field, read_lines, split_name
 from sightline.errors import DataError
 from sightline.files import atomic_write
 
@@ -19,9 +19,7 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
     """
     base = images or path.parent
     found = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(path):
         where = f"{path}, line {number}"
         try:
             record = json.loads(line)
@@ -37,24 +35,39 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
                 picture=base / name,
                 captions=tuple(captions),
                 split=split_name(record.get("split"), where),
-                groundings=tuple(_grounding(box, where) for box in record.get("boxes") or ()),
-                id=record.get("id", name),
+                groundings=tuple(
+                    _grounding(box, len(captions), where)
+                    for box in optional_field(record, "boxes", list, (), where)
+                ),
+                id=optional_field(record, "id", (int, str), name, where),
             )
         )
     return CaptionDataset(tuple(found), format="jsonl")
 
 
-def _grounding(record: Any, where: str) -> Grounding:
+def _grounding(record: Any, captions: int, where: str) -> Grounding:
     boxes = field(record, "boxes", list, where)
     if not all(_is_box(box) for box in boxes):
         raise DataError(f"{where}: a box is four fractions x0 < x1, y0 < y1 between 0 and 1")
-    span = record.get("span")
+    caption, span = record.get("caption"), record.get("span")
+    untied = caption is None and span is None
+    if not (untied or (isinstance(caption, int) and caption in range(captions) and _is_span(span))):
+        raise DataError(
+            f"{where}: a box has 'caption' (below {captions}) and 'span' (two token numbers, "
+            "the second larger), or neither"
+        )
     return Grounding(
         label=field(record, "label", str, where),
         boxes=tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes),
-        caption=record.get("caption"),
-        span=None if span is None else (int(span[0]), int(span[1])),
+        caption=caption,
+        span=None if span is None else (span[0], span[1]),
     )
+
+
+def _is_span(span: Any) -> bool:
+    if not (isinstance(span, list) and len(span) == 2):
+        return False
+    return all(isinstance(token, int) for token in span) and 0 <= span[0] < span[1]
 
 
 def _is_box(box: Any) -> bool:
@@ -76,14 +89,14 @@ def write_jsonl(images: tuple[CaptionedImage, ...], path: Path) -> None:
 
 def _record(image: CaptionedImage, base: Path) -> dict[str, Any]:
     assert isinstance(image.picture, Path)
-    picture, base = image.picture.resolve(), base.resolve()
+    picture, base = image.picture.absolute(), base.absolute()
     relative = picture.relative_to(base) if picture.is_relative_to(base) else picture
     record: dict[str, Any] = {
         "image": relative.as_posix(),
         "captions": list(image.captions),
         "split": image.split,
     }
-    if image.id != image.name:
+    if image.id != record["image"]:
         record["id"] = image.id
     if image.groundings:
         record["boxes"] = [_box_record(grounding) for grounding in image.groundings]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.data.dataset import SPLITS, CaptionDataset, CaptionedImage
-from sightline.data.fields import field, load_json, read_text, split_name
+from sightline.data.fields import field, load_json, optional_field, read_lines, split_name
 from sightline.data.jsonl import read_jsonl
 from sightline.errors import DataError
 
@@ -32,23 +32,31 @@ def read_dataset(path: Path | str, images: Path | str | None = None) -> CaptionD
         raise DataError(f"{images}: no such folder of pictures")
     picture_folder = None if images is None else Path(images)
     if path.is_dir():
-        return _read_folder(path, picture_folder)
-    if not path.is_file():
+        dataset = _read_folder(path, picture_folder)
+    elif path.is_file():
+        dataset = _read_file(path, picture_folder)
+    else:
         raise DataError(f"{path}: no such file or folder")
+    if not dataset.images:
+        raise DataError(f"{path}: lists no picture at all")
+    return dataset
+
+
+def _read_file(path: Path, images: Path | None) -> CaptionDataset:
     if path.suffix == ".jsonl":
-        return read_jsonl(path, picture_folder)
+        return read_jsonl(path, images)
     if path.suffix == ".json":
         content = load_json(path)
         if isinstance(content, dict) and "annotations" in content:
-            return read_coco([path], picture_folder)
+            return read_coco([path], images)
         if isinstance(content, dict) and "images" in content:
-            return read_karpathy(path, picture_folder)
+            return read_karpathy(path, images)
         raise DataError(
             f"{path}: neither Karpathy's layout (images with sentences) nor COCO's "
             "(images and annotations)"
         )
     if path.name.endswith("token.txt") or path.suffix == ".token":
-        return read_flickr8k(path, picture_folder)
+        return read_flickr8k(path, images)
     raise DataError(
         f"{path}: not a caption file we know; give a .jsonl, a Karpathy or COCO .json, "
         "or Flickr8k's token.txt"
@@ -60,18 +68,24 @@ def _read_folder(folder: Path, images: Path | None) -> CaptionDataset:
         return read_jsonl(folder / "captions.jsonl", images)
     for base in (folder, folder / "annotations"):
         if found := sorted(base.glob("dataset_*.json")):
-            if len(found) > 1:
-                names = ", ".join(file.name for file in found)
-                raise DataError(f"{base}: several caption files ({names}); name one of them")
-            return read_karpathy(found[0], images)
+            return read_karpathy(_the_only(found), images)
         if found := sorted(base.glob("captions_*.json")):
             return read_coco(found, images)
-    if found := sorted(folder.glob("*token.txt")) + sorted(folder.glob("*.token")):
-        return read_flickr8k(found[0], images)
+    token_files = sorted([*folder.glob("*token.txt"), *folder.glob("*.token")])
+    # Flickr8k also comes with its captions as lemmas: nobody's words.
+    if found := [file for file in token_files if ".lemma." not in file.name]:
+        return read_flickr8k(_the_only(found), images)
     raise DataError(
         f"{folder}: no caption file in this folder; expected captions.jsonl, dataset_*.json, "
         "captions_*.json or *.token.txt"
     )
+
+
+def _the_only(files: list[Path]) -> Path:
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise DataError(f"{files[0].parent}: several caption files ({names}); name one of them")
+    return files[0]
 
 
 def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
@@ -82,14 +96,15 @@ def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
         where = f"{path}, image {number}"
         file_name = field(record, "filename", str, where)
         sentences = field(record, "sentences", list, where)
-        inside = base / record.get("filepath", "")
+        part = optional_field(record, "filepath", str, "", where)  # COCO: train2014 or val2014
+        folders = (base / part, path.parent.parent / part) if part else ()
         found.append(
             CaptionedImage(
                 name=file_name,
-                picture=(inside if inside.is_dir() else base) / file_name,
+                picture=next(filter(Path.is_dir, folders), base) / file_name,
                 captions=tuple(field(sentence, "raw", str, where) for sentence in sentences),
                 split=split_name(record.get("split"), where),
-                id=record.get("cocoid", file_name),
+                id=optional_field(record, "cocoid", int, file_name, where),
             )
         )
     return CaptionDataset(tuple(found), format="karpathy")
@@ -106,7 +121,7 @@ def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
             where = f"{path}, annotation {number}"
             picture_id = field(record, "image_id", (int, str), where)
             captions.setdefault(picture_id, []).append(field(record, "caption", str, where))
-        name = re.search(r"train|val|dev|test", path.stem)
+        name = re.search(r"(?<![a-z])(train|val|dev|test)", path.stem)
         split = split_name(name.group(), str(path)) if name else None
         base = images or _find_pictures(path.parent, also=_coco_folders(path))
         for number, record in enumerate(field(content, "images", list, str(path))):
@@ -137,9 +152,7 @@ def read_flickr8k(path: Path, images: Path | None = None) -> CaptionDataset:
     """Flickr8k's (or 30k's) token file, with the split lists that lie beside it."""
     base = images or _find_pictures(path.parent)
     captions: dict[str, list[str]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(path):
         key, tab, caption = line.partition("\t")
         name, hash_sign, _ = key.rpartition("#")
         if not (tab and hash_sign):
@@ -148,8 +161,8 @@ def read_flickr8k(path: Path, images: Path | None = None) -> CaptionDataset:
     splits: dict[str, list[str]] = {}
     for split in SPLITS:
         for listing in sorted(path.parent.glob(f"*{split}Images.txt")):
-            for name in read_text(listing).split():
-                splits.setdefault(name, []).append(split)
+            for _, name in read_lines(listing):
+                splits.setdefault(name.strip(), []).append(split)
     # A picture named by two lists appears once in each split: data.check reports that.
     found = [
         CaptionedImage(name, base / name, tuple(captions.get(name, ())), split)

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence, Set
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,9 @@ def picture_key(picture: Path | Image) -> bytes:
     if isinstance(picture, Path):
         try:
             digest.update(picture.read_bytes())
-        except OSError as error:
-            raise PictureError(f"{picture} cannot be read: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PictureError(f"{picture} cannot be read: {reason}") from None
     else:
         digest.update(f"{picture.mode} {picture.size}".encode())
         digest.update(picture.tobytes())
@@ -61,7 +63,7 @@ class RegionCache:
             self.dim = int(self.description["dim"])
         except FileNotFoundError:
             raise CacheError(f"{folder}: no region cache; make one with sightline encode") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError):
             raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
         self._row_bytes = self.grid[0] * self.grid[1] * self.dim * np.dtype(np.float16).itemsize
         self.reload()
@@ -73,7 +75,7 @@ class RegionCache:
         folder = (root or cache_folder() / "regions") / name
         if not (folder / "encoder.json").exists():
             description = {"encoder": encoder.spec, "grid": encoder.grid, "dim": encoder.dim}
-            with atomic_write(folder / "encoder.json") as file:
+            with _cache_errors(folder), atomic_write(folder / "encoder.json") as file:
                 json.dump(description, file, indent=2)
         return cls(folder)
 
@@ -127,35 +129,46 @@ class RegionCache:
 
         One process at a time. When the function returns, the batch is safe on the disk.
         """
-        try:
-            lock = FileLock(self.folder / "lock", timeout=0).acquire()
-        except Timeout:
-            raise CacheError(
-                f"{self.folder}: another process is writing it; wait for that one to end"
-            ) from None
-        with lock, self._at_end("vectors.f16") as vectors, self._at_end("index.bin") as index:
-            self.reload()
-            vectors.truncate(len(self._windows) * self._row_bytes)
-            index.truncate(len(self._windows) * _RECORD.itemsize)
+        with contextlib.ExitStack() as stack:
+            with _cache_errors(self.folder):
+                stack.enter_context(FileLock(self.folder / "lock", timeout=0))
+                # Unbuffered, so that nothing is left to write, and to fail, when they are closed.
+                vectors = stack.enter_context((self.folder / "vectors.f16").open("ab", 0))
+                index = stack.enter_context((self.folder / "index.bin").open("ab", 0))
+                self.reload()
+                vectors.truncate(len(self._windows) * self._row_bytes)
+                index.truncate(len(self._windows) * _RECORD.itemsize)
 
             def append(keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]) -> None:
                 records = np.empty(len(keys), _RECORD)
                 records["key"] = np.frombuffer(b"".join(keys), "V16")
                 records["window"] = windows
-                for file, content in (
-                    (vectors, regions.vectors.to(torch.float16).numpy().tobytes()),
-                    (index, records.tobytes()),
-                ):
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                with _cache_errors(self.folder):
+                    _store(vectors, regions.vectors.to(torch.float16).numpy().tobytes())
+                    _store(index, records.tobytes())
 
             try:
                 yield append
-            except OSError as error:
-                raise CacheError(f"{self.folder}: cannot be written ({error.strerror})") from error
             finally:
                 self.reload()
 
-    def _at_end(self, name: str) -> Any:
-        return (self.folder / name).open("ab")
+
+def _store(file: FileIO, content: bytes) -> None:
+    """Append to a file, and return when it is on the disk."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+    os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _cache_errors(folder: Path) -> Iterator[None]:
+    """What the operating system says about a cache's files, as an error that names the cache."""
+    try:
+        yield
+    except Timeout:
+        raise CacheError(
+            f"{folder}: another process is writing it; wait for that one to end"
+        ) from None
+    except OSError as error:
+        raise CacheError(f"{folder}: cannot be written ({error.strerror})") from error

@@ -65,9 +65,13 @@ class Stats:
         left, right = figure.subplots(1, 2)
         left.bar(list(self.lengths), list(self.lengths.values()), color="#3b6ea5")
         left.set(xlabel="tokens in a caption", ylabel="captions", title="Caption length")
-        minimum, words, share = zip(*self.coverage, strict=True)
+        minimum, _, share = zip(*self.coverage, strict=True)
         right.plot(minimum, [100 * s for s in share], "o-", color="#3b6ea5")
-        right.set(xlabel="minimum count of a word", ylabel="tokens covered (%)", title="Vocabulary")
+        right.set(
+            xlabel="minimum count of a word",
+            ylabel="tokens covered (%)",
+            title="Vocabulary (labels: words kept)",
+        )
         right.set_xticks(minimum, [str(m) for m in minimum])
         for m, w, s in self.coverage:
             right.annotate(f"{w:,}", (m, 100 * s), (0, 7), textcoords="offset points", ha="left")

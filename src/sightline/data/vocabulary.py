@@ -26,8 +26,8 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = (*SPECIAL, *words)
-        self._ids = {word: i for i, word in enumerate(self.words)}
-        if len(self._ids) != len(self.words):
+        self._ids = {word: i for i, word in enumerate(words, len(SPECIAL))}
+        if len(set(self.words)) != len(self.words):
             twice = [word for word, count in Counter(self.words).items() if count > 1]
             raise DataError(f"vocabulary: the word '{twice[0]}' appears twice")
 
@@ -50,6 +50,8 @@ class Vocabulary:
                 )
             for caption in image.captions:
                 counts.update(tokenize(caption))
+        for special in SPECIAL:  # somebody wrote <end> into a caption: a word we do not know
+            counts.pop(special, None)
         ranked = sorted((-count, word) for word, count in counts.items() if count >= min_count)
         if not ranked:
             raise DataError(f"vocabulary: no word occurs {min_count} times in the captions given")
@@ -67,12 +69,15 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     def id(self, word: str) -> int:
-        """The id of one word; that of `<unknown>` for a word we do not know."""
+        """The id of one word; that of `<unknown>` for a word we do not know.
+
+        The special words are not words of a caption: the text `<end>` is unknown and ends nothing.
+        """
         return self._ids.get(word, UNKNOWN)
 
     def encode(self, caption: str) -> list[int]:
         """The ids of a caption's tokens, without start and end."""
-        return [self._ids.get(token, UNKNOWN) for token in tokenize(caption)]
+        return [self.id(token) for token in tokenize(caption)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The words of some ids up to `<end>`; start and padding are left out."""
