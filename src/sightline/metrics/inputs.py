@@ -1,0 +1,165 @@
+"""Read what a user wants scored: captions by picture, from the files people have."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightline.data.dataset import CaptionedImage
+from sightline.data.fields import field, load_json, read_lines, read_text
+from sightline.data.readers import read_dataset
+from sightline.errors import DataError
+
+Id = str | int
+_SHOWN = 3  # ids named in an error
+
+
+@dataclass(frozen=True)
+class Scorable:
+    """Candidates and references side by side; `images[i]` names the picture of both."""
+
+    images: tuple[Id, ...]
+    candidates: tuple[str, ...]
+    references: tuple[tuple[str, ...], ...]
+
+
+def read_scorable(results: Path, references: Sequence[Path], split: str | None = None) -> Scorable:
+    """Match a system's captions with their references.
+
+    `results` is COCO's results format (`[{"image_id": 42, "caption": "..."}]`), JSON lines
+    (`{"image": "a.jpg", "captions": ["..."]}`, or `"caption": "..."`), or plain text. References of
+    the first two are anything `data.read_dataset` reads, of which `split` picks a part; references
+    of plain text are plain text, line i for line i, in several files or separated by tabs.
+    """
+    if _is_text(results):
+        if split is not None:
+            raise DataError(f"{results}: plain text has no splits, so none can be chosen")
+        return _read_texts(results, references)
+    if len(references) != 1 or _is_text(references[0]):
+        raise DataError(
+            f"{results} names its pictures, so its references must too: give one dataset file or "
+            f"folder, not {', '.join(map(str, references)) or 'none'}"
+        )
+    captions = list(_read_results(results))
+    dataset = read_dataset(references[0])
+    pictures = dataset.images if split is None else dataset.split(split)
+    return _match(results, captions, references[0], pictures)
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix == ".txt" and not path.name.endswith("token.txt")
+
+
+def _read_texts(results: Path, references: Sequence[Path]) -> Scorable:
+    candidates = _text_lines(results)
+    merged: list[tuple[str, ...]] = [() for _ in candidates]
+    for path in references:
+        if not _is_text(path):
+            raise DataError(f"{path}: must be plain text (.txt), because {results} is")
+        lines = _text_lines(path)
+        if len(lines) != len(candidates):
+            raise DataError(
+                f"{path} has {len(lines)} lines but {results} has {len(candidates)}: "
+                "line i of one belongs to line i of the other"
+            )
+        for number, line in enumerate(lines):
+            merged[number] += tuple(text for text in line.split("\t") if text.strip())
+    numbers = tuple(range(1, len(candidates) + 1))
+    _refuse(results, "empty caption in line", _where_empty(numbers, candidates))
+    unreferenced = (number for number, texts in zip(numbers, merged, strict=True) if not texts)
+    _refuse(references[0], "no reference in line", unreferenced)
+    return Scorable(numbers, tuple(candidates), tuple(merged))
+
+
+def _text_lines(path: Path) -> list[str]:
+    """Every line, empty ones too: the place of a line is its picture."""
+    lines = read_text(path).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise DataError(f"{path}: is empty")
+    return lines
+
+
+def _read_results(path: Path) -> Iterator[tuple[Id, str]]:
+    """Picture and caption of each record, in the file's order."""
+    if path.suffix == ".jsonl":
+        for number, line in read_lines(path):
+            where = f"{path}, line {number}"
+            try:
+                yield _result(json.loads(line), where)
+            except json.JSONDecodeError as error:
+                raise DataError(f"{where}: not JSON ({error.msg})") from None
+    elif path.suffix == ".json":
+        content = load_json(path)
+        if not isinstance(content, list):
+            raise DataError(
+                f"{path}: results are a list of objects with 'image_id' and 'caption', "
+                f"found {type(content).__name__}"
+            )
+        for number, record in enumerate(content):
+            yield _result(record, f"{path}, record {number}")
+    else:
+        raise DataError(f"{path}: results are .json (COCO's format), .jsonl or .txt")
+
+
+def _result(record: Any, where: str) -> tuple[Id, str]:
+    ours = isinstance(record, dict) and "image" in record
+    picture = field(record, "image" if ours else "image_id", (str, int), where)
+    if not ours or "captions" not in record:
+        return picture, field(record, "caption", str, where)
+    captions = field(record, "captions", list, where)
+    if len(captions) != 1 or not isinstance(captions[0], str):
+        raise DataError(f"{where}: a result has one caption, 'captions' holds {len(captions)}")
+    return picture, captions[0]
+
+
+def _match(
+    results: Path,
+    captions: Sequence[tuple[Id, str]],
+    references: Path,
+    pictures: Sequence[CaptionedImage],
+) -> Scorable:
+    """Candidates and references in the order of the references."""
+    if not captions:
+        raise DataError(f"{results}: holds no captions")
+    names = [name for name, _ in captions]
+    _refuse(results, "captioned more than once: picture", _repeated(names))
+    texts = [text for _, text in captions]
+    _refuse(results, "empty caption of picture", _where_empty(names, texts))
+    _refuse(references, "listed more than once: picture", _repeated([p.name for p in pictures]))
+    # A results file calls a picture by its number or by its file name; JSON may quote the number.
+    called = {str(key): picture.name for picture in pictures for key in (picture.name, picture.id)}
+    _refuse(results, f"not in {references}: picture", (n for n in names if str(n) not in called))
+    owners = [called[str(name)] for name in names]
+    _refuse(results, "captioned under two names: picture", _repeated(owners))
+    given = dict(zip(owners, captions, strict=True))
+    advice = (
+        "; choose a split if these results are of one" if any(p.split for p in pictures) else ""
+    )
+    missing = (picture.id for picture in pictures if picture.name not in given)
+    _refuse(results, "no caption of picture", missing, advice)
+    kept = [tuple(text for text in picture.captions if text.strip()) for picture in pictures]
+    unreferenced = (p.id for p, texts in zip(pictures, kept, strict=True) if not texts)
+    _refuse(references, "no reference for picture", unreferenced)
+    ordered = [given[picture.name] for picture in pictures]
+    images, candidates = zip(*ordered, strict=True)
+    return Scorable(images, candidates, tuple(kept))
+
+
+def _repeated(names: Sequence[Id]) -> Iterator[Id]:
+    return (name for name, times in Counter(names).items() if times > 1)
+
+
+def _where_empty(names: Sequence[Id], captions: Sequence[str]) -> Iterator[Id]:
+    return (name for name, text in zip(names, captions, strict=True) if not text.strip())
+
+
+def _refuse(path: Path, problem: str, found: Iterable[Id], advice: str = "") -> None:
+    """Raise an error that names the first few of what was found, if anything was."""
+    names = list(found)
+    if names:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        raise DataError(f"{path}: {problem} {', '.join(map(str, names[:_SHOWN]))}{more}{advice}")
