@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from sightline.errors import PictureError
+from sightline.errors import DamagedPictureError, PictureError
 
 # Pillow warns of pictures half as large as those it refuses. A large photograph is no mistake.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 # EXIF orientation -> what sets the picture upright (EXIF 2.3, table 6; 1 is upright already).
 _TO_UPRIGHT = {
@@ -58,7 +59,7 @@ def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> I
     # Pillow's decoders raise many things on damaged data; whatever it is, the file is the cause.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise PictureError(
+        raise DamagedPictureError(
             f"{name} is damaged or cut short ({reason}): copy or download it again"
         ) from None
 
