@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -44,7 +44,8 @@ def captioned_images(draw):
     )
 
 
-@given(st.lists(captioned_images(), max_size=4))
+@settings(max_examples=50)
+@given(st.lists(captioned_images(), max_size=3))
 def test_round_trip(records):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "captions.jsonl"

@@ -1,0 +1,126 @@
+"""The laws of the sampler."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.data.batches import Batches, image_batches, length_batches
+
+lengths = st.lists(st.integers(1, 6), min_size=1, max_size=60)
+sizes = st.integers(1, 9)
+seeds = st.integers(0, 2**32)
+epochs = st.integers(0, 1000)
+worlds = st.integers(1, 4)
+
+
+def listed(batches):
+    return [batch.tolist() for batch in batches]
+
+
+@given(lengths, sizes, seeds, epochs, worlds)
+def test_every_caption_once_per_epoch_over_all_processes(lengths, size, seed, epoch, world):
+    seen = [
+        index
+        for rank in range(world)
+        for batch in length_batches(
+            lengths, batch_size=size, seed=seed, rank=rank, world_size=world
+        ).epoch(epoch)
+        for index in batch.tolist()
+    ]
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+@given(lengths, sizes, seeds, epochs)
+def test_no_batch_mixes_lengths_or_is_too_large_or_empty(lengths, size, seed, epoch):
+    batches = length_batches(lengths, batch_size=size, seed=seed)
+    found = listed(batches.epoch(epoch))
+    assert all(len({lengths[i] for i in batch}) == 1 for batch in found)
+    assert all(1 <= len(batch) <= size for batch in found)
+    # As few batches as there can be, so as many as the length says.
+    assert len(found) == len(batches)
+    assert len(batches) == sum(-(-lengths.count(n) // size) for n in set(lengths))
+
+
+@given(lengths, sizes, seeds, epochs, worlds, st.data())
+def test_depends_on_seed_epoch_and_rank_only(lengths, size, seed, epoch, world, data):
+    rank = data.draw(st.integers(0, world - 1))
+
+    def make():
+        return length_batches(lengths, batch_size=size, seed=seed, rank=rank, world_size=world)
+
+    used = make()
+    list(used.epoch(epoch + 1))  # what was drawn before does not matter
+    assert listed(used.epoch(epoch)) == listed(make().epoch(epoch))
+
+
+@given(lengths, sizes, seeds, epochs, worlds, st.data())
+def test_going_on_from_the_middle_gives_the_rest(lengths, size, seed, epoch, world, data):
+    rank = data.draw(st.integers(0, world - 1))
+    batches = length_batches(lengths, batch_size=size, seed=seed, rank=rank, world_size=world)
+    start = data.draw(st.integers(0, len(batches)))
+    assert listed(batches.epoch(epoch, start)) == listed(batches.epoch(epoch))[start:]
+
+
+@given(lengths, sizes, seeds, epochs, worlds)
+def test_the_parts_of_all_processes_are_the_batch_of_one(lengths, size, seed, epoch, world):
+    alone = listed(length_batches(lengths, batch_size=size, seed=seed).epoch(epoch))
+    parts = [
+        listed(
+            length_batches(lengths, batch_size=size, seed=seed, rank=rank, world_size=world).epoch(
+                epoch
+            )
+        )
+        for rank in range(world)
+    ]
+    assert all(len(part) == len(alone) for part in parts)
+    for whole, *shares in zip(alone, *parts, strict=True):
+        assert sorted(whole) == sorted(index for share in shares for index in share)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_epochs_and_seeds_differ():
+    plans = [
+        listed(length_batches([1, 2] * 50, batch_size=4, seed=seed).epoch(epoch))
+        for seed in (0, 1)
+        for epoch in (0, 1, 2)
+    ]
+    assert all(a != b for a in plans for b in plans if a is not b)
+
+
+def test_batches_and_not_lengths_are_shuffled():
+    """Lengths in turn would put the rare one among the first two of every epoch."""
+    batches = length_batches([3] + [5] * 99, batch_size=1, seed=0)
+    places = [listed(batches.epoch(epoch)).index([0]) for epoch in range(200)]
+    assert 35 < np.mean(places) < 65
+    assert max(places) > 90
+
+
+def test_within_a_length_the_company_changes():
+    batches = length_batches([4] * 40, batch_size=2, seed=0)
+    partners = [
+        next(b for b in map(set, listed(batches.epoch(epoch))) if 0 in b) for epoch in range(5)
+    ]
+    assert any(a != b for a, b in pairwise(partners))
+
+
+@given(st.integers(1, 50), sizes, seeds, epochs)
+def test_image_batches(count, size, seed, epoch):
+    batches = image_batches(count, batch_size=size, seed=seed)
+    found = listed(batches.epoch(epoch))
+    assert sorted(index for batch in found for index in batch) == list(range(count))
+    assert sorted(map(len, found), reverse=True)[:-1] == [size] * (len(found) - 1)
+
+
+def test_the_order_is_the_same_on_every_machine():
+    """A run resumed elsewhere, or years later, must go on in the same order."""
+    batches = length_batches([2, 3, 2, 3, 2], batch_size=2, seed=7)
+    assert listed(batches.epoch(1)) == [[3, 1], [0, 4], [2]]
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"rank": 1}, {"rank": -1}])
+def test_impossible_settings(wrong):
+    with pytest.raises(ValueError, match="batch size"):
+        Batches([[0]], **{"batch_size": 1, "seed": 0, **wrong})
