@@ -14,105 +14,24 @@ from sightline.metrics.wordnet import synsets
 
 Tuples = Mapping[str, set[tuple[str, ...]]]  # by category, and "all"
 
-_COLOURS = frozenset(
-    [
-        "black",
-        "white",
-        "red",
-        "green",
-        "blue",
-        "yellow",
-        "brown",
-        "orange",
-        "pink",
-        "purple",
-        "grey",
-        "gray",
-        "beige",
-        "tan",
-        "golden",
-        "gold",
-        "silver",
-        "violet",
-        "turquoise",
-        "maroon",
-        "navy",
-        "cream",
-        "blond",
-        "blonde",
-        "brunette",
-        "crimson",
-        "scarlet",
-        "teal",
-        "lavender",
-        "magenta",
-        "khaki",
-        "olive",
-        "bronze",
-        "colorful",
-        "colourful",
-        "multicolored",
-        "multicoloured",
-    ]
-)
-_SIZES = frozenset(
-    [
-        "big",
-        "small",
-        "large",
-        "little",
-        "tiny",
-        "huge",
-        "tall",
-        "short",
-        "long",
-        "giant",
-        "enormous",
-        "massive",
-        "gigantic",
-        "miniature",
-        "wide",
-        "narrow",
-        "thick",
-        "thin",
-        "great",
-        "medium",
-        "oversized",
-        "immense",
-        "mini",
-    ]
-)
-_COUNTS = frozenset(
-    [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "hundred",
-        "thousand",
-        "dozen",
-    ]
-)
+# fmt: off
+_COLOURS = frozenset([
+    "black", "white", "red", "green", "blue", "yellow", "brown", "orange", "pink", "purple", "grey",
+    "gray", "beige", "tan", "golden", "gold", "silver", "violet", "turquoise", "maroon", "navy",
+    "cream", "blond", "blonde", "brunette", "crimson", "scarlet", "teal", "lavender", "magenta",
+    "khaki", "olive", "bronze", "colorful", "colourful", "multicolored", "multicoloured",
+])
+_SIZES = frozenset([
+    "big", "small", "large", "little", "tiny", "huge", "tall", "short", "long", "giant", "enormous",
+    "massive", "gigantic", "miniature", "wide", "narrow", "thick", "thin", "great", "medium",
+    "oversized", "immense", "mini",
+])
+_COUNTS = frozenset([
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    "twenty", "thirty", "forty", "fifty", "hundred", "thousand", "dozen",
+])
+# fmt: on
 
 
 def tuple_f_scores(candidate: SceneGraph, references: Sequence[SceneGraph]) -> dict[str, float]:

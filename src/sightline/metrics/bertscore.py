@@ -1,0 +1,132 @@
+"""BERTScore: captions compared token by token in the vectors of a language model.
+
+Zhang et al., ICLR 2020: each token is matched with the most similar token of the other caption;
+precision is the mean over the candidate's tokens, recall over the reference's. As in the authors'
+tool, the marks around a caption ([CLS], [SEP]) may be matched but carry no weight, and of several
+references the best counts, for precision, recall and F each.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tqdm import tqdm
+
+from sightline.errors import WeightsError
+from sightline.metrics.corpus import check_shapes
+from sightline.metrics.score import Floats, Score
+from sightline.metrics.token_vectors import (
+    DEFAULT_NAME,
+    CaptionEncoder,
+    TokenVectors,
+    caption_encoder,
+    default_folder,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_PICTURES_AT_ONCE = 256
+_LONG_WORK = 1000  # pictures; fewer take seconds
+
+
+def bertscore(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    model: Path | str | None = None,
+    layer: int | None = None,
+    idf: bool = False,
+) -> tuple[Score, Score, Score]:
+    """Precision, recall and F of BERTScore.
+
+    `model` is a local folder that `transformers` can load, by default the one in the package of the
+    `bertscore` extra; nothing is ever fetched. `layer` is the layer whose vectors are compared, by
+    default LAYER. With `idf`, rare tokens weigh more: one that occurs in n of the N references
+    weighs log((N + 1) / (n + 1)). All of this is part of the scores' names.
+
+    >>> precision, recall, f = bertscore(["a dog runs"], [["a dog runs", "a cat"]])
+    >>> f.name, round(f.corpus, 4)
+    ('BERTScore-F[all-MiniLM-L6-v2 L5]', 1.0)
+    """
+    check_shapes(candidates, references)
+    folder = default_folder() if model is None else Path(model).resolve()
+    encoder = caption_encoder(folder)
+    if layer is None:
+        layer = _default_layer(encoder.layers)
+    elif not 0 <= layer <= encoder.layers:
+        raise WeightsError(f"no layer {layer} in '{folder}': it has layers 0 to {encoder.layers}")
+    weights = _idf_weights(encoder, references) if idf else None
+    values = np.empty((len(candidates), 3))
+    starts = range(0, len(candidates), _PICTURES_AT_ONCE)
+    for start in tqdm(starts, "BERTScore", disable=len(candidates) < _LONG_WORK):
+        part = slice(start, start + _PICTURES_AT_ONCE)
+        values[part] = _score(encoder, layer, candidates[part], references[part], weights)
+    name = DEFAULT_NAME if model is None else folder.name
+    label = f"[{name} L{layer}{' idf' if idf else ''}]"
+    precision, recall, f = (
+        Score(f"BERTScore-{part}{label}", float(column.mean()), column)
+        for part, column in zip("PRF", values.T, strict=True)
+    )
+    return precision, recall, f
+
+
+def _default_layer(layers: int) -> int:
+    return math.ceil(layers * 3 / 4)
+
+
+def _idf_weights(encoder: CaptionEncoder, references: Sequence[Sequence[str]]) -> "Tensor":
+    """The weight of each token id, up to the largest in use; id beyond it are in no reference."""
+    import torch
+
+    ids, _ = encoder.tokens([caption for captions in references for caption in captions])
+    frequencies = Counter(token for caption in ids for token in set(caption))
+    weights = torch.full((encoder.vocabulary,), math.log(len(ids) + 1), dtype=torch.float64)
+    for token, count in frequencies.items():
+        weights[token] = math.log((len(ids) + 1) / (count + 1))
+    return weights
+
+
+def _score(
+    encoder: CaptionEncoder,
+    layer: int,
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    weights: "Tensor | None",
+) -> Floats:
+    """Precision, recall and F of each picture, each the best over its references."""
+    import torch
+
+    texts = list(dict.fromkeys([*candidates, *(text for group in references for text in group)]))
+    row = {text: number for number, text in enumerate(texts)}
+    encoded = encoder.encode(texts, layer)
+    token_weights = _token_weights(encoded, weights)
+    owner = [number for number, group in enumerate(references) for _ in group]
+    said = torch.tensor([row[candidates[number]] for number in owner])
+    meant = torch.tensor([row[text] for group in references for text in group])
+    similarity = encoded.vectors[said] @ encoded.vectors[meant].transpose(1, 2)
+    absent = ~(encoded.present[said][:, :, None] & encoded.present[meant][:, None, :])
+    similarity.masked_fill_(absent, -1.0)
+    precision = _weighted_mean(similarity.amax(dim=2), token_weights[said])
+    recall = _weighted_mean(similarity.amax(dim=1), token_weights[meant])
+    total = precision + recall
+    f = torch.where(total > 0, 2 * precision * recall / total, 0.0)
+    best = np.full((len(candidates), 3), -np.inf)
+    np.maximum.at(best, np.array(owner), torch.stack([precision, recall, f], dim=1).numpy())
+    return best
+
+
+def _token_weights(encoded: TokenVectors, weights: "Tensor | None") -> "Tensor":
+    counted = encoded.words.double()
+    return counted if weights is None else counted * weights[encoded.ids]
+
+
+def _weighted_mean(values: "Tensor", weights: "Tensor") -> "Tensor":
+    """A caption without a token that weighs anything scores 0."""
+    import torch
+
+    total = weights.sum(dim=1)
+    return torch.where(total > 0, (values * weights).sum(dim=1) / total.clamp_min(1e-12), 0.0)
