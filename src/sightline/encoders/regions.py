@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: Lightning moves the tensors of a batch in place
 class Regions:
     """A batch of pictures as sets of region vectors.
 

@@ -20,9 +20,7 @@ def read_weights(file: WeightsFile) -> dict[str, Tensor]:
         if path.suffix == ".safetensors":
             return dict(load_file(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, RuntimeError, EOFError, ValueError, KeyError):
+    except (SafetensorError, OSError, RuntimeError, EOFError, ValueError, KeyError):
         raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
     except pickle.UnpicklingError:
         raise WeightsError(

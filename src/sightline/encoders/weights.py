@@ -102,8 +102,11 @@ def fetched_path(card: EncoderCard) -> Path:
 
 def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise WeightsError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _convention(path: Path, card: EncoderCard) -> Convention:

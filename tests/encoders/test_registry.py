@@ -1,0 +1,68 @@
+"""The table of encoders says the truth about the networks."""
+
+import pytest
+import torch
+
+from sightline.encoders.efficientnet_lite import EfficientNetLite
+from sightline.encoders.registry import ENCODERS, encoder_card, list_encoders
+from sightline.encoders.resnet import ResNet
+from sightline.encoders.vgg import VGG
+from sightline.errors import SightlineError
+
+FAMILIES = {"efficientnet_lite": EfficientNetLite, "vgg": VGG, "resnet": ResNet}
+
+
+@pytest.fixture(scope="module", params=list_encoders())
+def card_and_network(request):
+    """Each network on the meta device: shapes without arithmetic."""
+    card = ENCODERS[request.param]
+    with torch.device("meta"):
+        return card, FAMILIES[card.family](card.variant).eval()
+
+
+@pytest.mark.parametrize("size", [97, 224, 260])
+def test_every_stage_has_the_grid_and_width_it_promises(card_and_network, size):
+    card, network = card_and_network
+    for name, stage in card.stages.items():
+        with torch.inference_mode():
+            features = network.stage(torch.empty(2, 3, size, size, device="meta"), name)
+        cells = stage.cells(size)
+        assert features.shape == (2, stage.dim, cells, cells), name
+
+
+def test_the_grids_of_the_papers():
+    grids = {
+        (name, stage): place.cells(card.size)
+        for name, card in ENCODERS.items()
+        for stage, place in card.stages.items()
+    }
+    for name in list_encoders():
+        if ENCODERS[name].size == 224:
+            assert grids[name, "stage4"] == 14
+            assert grids[name, "stage5"] == 7
+    assert grids["efficientnet_lite2", "head"] == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("vgg11", 132_863_336),
+        ("vgg16", 138_357_544),
+        ("vgg19", 143_667_240),
+        ("resnet50", 25_557_032),
+        ("resnet101", 44_549_160),
+        ("efficientnet_lite0", 4_652_008),
+    ],
+)
+def test_published_parameter_counts(name, count):
+    assert ENCODERS[name].parameters == count
+
+
+def test_parameter_counts_are_those_of_the_networks(card_and_network):
+    card, network = card_and_network
+    assert sum(parameter.numel() for parameter in network.parameters()) == card.parameters
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(SightlineError, match=r"'resnet18'.*resnet50"):
+        encoder_card("resnet18")

@@ -1,0 +1,205 @@
+"""Pictures of every mode and orientation open upright in RGB; a bad file gets one clear line."""
+
+import io
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sightline.errors import PictureError
+from sightline.pictures import open_picture
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def saved(picture: Image.Image, path: Path, **options: object) -> Path:
+    picture.save(path, **options)
+    return path
+
+
+def quarters() -> Image.Image:
+    """40 x 20, its four quarters red, green, blue and white: every turn and flip shows."""
+    picture = Image.new("RGB", (40, 20), "white")
+    picture.paste("red", (0, 0, 20, 10))
+    picture.paste("lime", (20, 0, 40, 10))
+    picture.paste("blue", (0, 10, 20, 20))
+    return picture
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "RGB", "RGBA", "LA"])
+def test_modes_keep_light_and_dark_apart(mode, tmp_path):
+    halves = Image.new("L", (20, 10), 0)
+    halves.paste(255, (10, 0, 20, 10))
+    picture = halves.convert("RGB").convert(mode) if mode != "LA" else halves.convert("LA")
+    opened = open_picture(
+        saved(picture, tmp_path / "picture.tif" if mode != "P" else tmp_path / "p.png")
+    )
+    assert opened.mode == "RGB"
+    pixels = np.asarray(opened).astype(int)
+    assert pixels[:, :9].max() < 20
+    assert pixels[:, 11:].min() > 235
+
+
+def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
+    values = np.full((4, 6), 0x4000, np.uint16)
+    values[:, 3:] = 0xFFFF
+    pixels = np.asarray(open_picture(saved(Image.fromarray(values), tmp_path / "deep.png")))
+    assert (pixels[:, :3] == 0x40).all()
+    assert (pixels[:, 3:] == 0xFF).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_unbounded_pixels_are_stretched(dtype, tmp_path):
+    values = np.array([[-500, 0, 500]], dtype)
+    pixels = np.asarray(open_picture(saved(Image.fromarray(values), tmp_path / "float.tif")))
+    assert pixels[0, :, 0].tolist() == [0, 128, 255]
+
+
+def test_not_a_number_is_survived(tmp_path):
+    values = np.array([[np.nan, 0.0, 1.0, np.inf]], np.float32)
+    pixels = np.asarray(open_picture(saved(Image.fromarray(values), tmp_path / "nan.tif")))
+    assert pixels[0, 1:3, 0].tolist() == [0, 255]
+
+
+def test_transparency_shows_white(tmp_path):
+    clear = Image.new("RGBA", (4, 4), (255, 0, 0, 0))
+    clear.putpixel((0, 0), (255, 0, 0, 255))
+    pixels = np.asarray(open_picture(saved(clear, tmp_path / "clear.png")))
+    assert pixels[0, 0].tolist() == [255, 0, 0]
+    assert pixels[2, 2].tolist() == [255, 255, 255]
+
+
+def test_palette_transparency_shows_white(tmp_path):
+    palette = Image.new("P", (4, 4), 0)
+    palette.putpalette([255, 0, 0, 0, 0, 255])
+    palette.putpixel((1, 1), 1)
+    path = saved(palette, tmp_path / "palette.gif", transparency=0)
+    pixels = np.asarray(open_picture(path))
+    assert pixels[0, 0].tolist() == [255, 255, 255]
+    assert pixels[1, 1].tolist() == [0, 0, 255]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation_is_undone(orientation, tmp_path):
+    upright = quarters()
+    # What a camera held that way stores: the inverse of what the tag asks the viewer to do.
+    inverse = {
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_90,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_270,
+    }
+    stored = upright.transpose(inverse[orientation]) if orientation > 1 else upright
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = saved(stored, tmp_path / "turned.png", exif=exif)
+    assert np.array_equal(np.asarray(open_picture(path)), np.asarray(upright))
+
+
+def test_broken_exif_does_not_cost_the_picture(tmp_path):
+    path = saved(
+        quarters(), tmp_path / "exif.jpg", exif=b"Exif\x00\x00MM\x00*\xff\xff\xff\xff junk"
+    )
+    assert open_picture(path).size == (40, 20)
+
+
+@pytest.mark.parametrize("name", ["moving.gif", "moving.webp"])
+def test_first_frame_of_a_moving_picture(name, tmp_path):
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    path = tmp_path / name
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    red, _, blue = open_picture(path).getpixel((4, 4))
+    assert red > 200
+    assert blue < 50
+
+
+def test_reduced_decoding_keeps_the_asked_size_and_the_content(tmp_path):
+    large = Image.open(EXAMPLES / "cat.jpg").resize((1800, 1200), Image.Resampling.BICUBIC)
+    path = saved(large, tmp_path / "large.jpg", quality=95)
+    reduced = open_picture(path, reduced_to=448)
+    assert reduced.size == (900, 600)
+    assert open_picture(path).size == (1800, 1200)
+    whole = np.asarray(open_picture(path).resize((90, 60), Image.Resampling.BOX)).astype(int)
+    quick = np.asarray(reduced.resize((90, 60), Image.Resampling.BOX)).astype(int)
+    assert np.abs(whole - quick).mean() < 1
+
+
+def test_bytes_open_like_a_file():
+    path = EXAMPLES / "coffee.jpg"
+    assert np.array_equal(
+        np.asarray(open_picture(path.read_bytes())), np.asarray(open_picture(path))
+    )
+
+
+def truncated(folder: Path) -> Path:
+    path = folder / "short.jpg"
+    path.write_bytes((EXAMPLES / "cat.jpg").read_bytes()[:9000])
+    return path
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "bad.jpg"
+    path.write_bytes(content)
+    return path
+
+
+def bomb(folder: Path) -> Path:
+    """A PNG of a few hundred bytes that claims 60,000 x 60,000 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        body = kind + data
+        return len(data).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
+
+    side = (60_000).to_bytes(4, "big")
+    header = chunk(b"IHDR", side + side + bytes([8, 2, 0, 0, 0]))
+    data = chunk(b"IDAT", zlib.compress(bytes(1000)))
+    return written(folder, b"\x89PNG\r\n\x1a\n" + header + data + chunk(b"IEND", b""))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda folder: folder / "nothing.jpg", "does not exist"),
+        (lambda folder: folder, "is a folder"),
+        (truncated, "damaged or cut short"),
+        (lambda folder: written(folder, b""), "is empty"),
+        (lambda folder: written(folder, b"just words\n" * 50), "holds text"),
+        (lambda folder: written(folder, bytes(range(256)) * 4), "in no format"),
+        (bomb, "million pixels"),
+    ],
+    ids=["missing", "folder", "truncated", "empty", "text", "unknown", "bomb"],
+)
+def test_a_bad_file_gets_one_line_that_names_it(make, says, tmp_path):
+    path = make(tmp_path)
+    with pytest.raises(PictureError, match=says) as caught:
+        open_picture(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ": " in str(caught.value), "what to do must follow"
+
+
+def test_no_permission_gets_one_line(monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Image, "open", refuse)
+    with pytest.raises(PictureError, match=r"photo\.jpg may not be read"):
+        open_picture("photo.jpg")
+
+
+@pytest.mark.parametrize("content", [b"", b"words", (b"\xff\xd8" + bytes(50))])
+def test_bad_bytes_get_one_line(content):
+    with pytest.raises(PictureError, match="the picture"):
+        open_picture(content)
+
+
+def test_a_truncated_stream_of_bytes_is_refused():
+    stream = io.BytesIO()
+    quarters().resize((400, 200)).save(stream, "JPEG")
+    with pytest.raises(PictureError, match="cut short"):
+        open_picture(stream.getvalue()[: stream.tell() // 2])
