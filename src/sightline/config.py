@@ -11,6 +11,7 @@ Traceback (most recent call last):
 sightline.errors.ConfigError: model: no key is called 'widht'; did you mean 'width'?
 """
 
+import contextlib
 import dataclasses
 import difflib
 import types
@@ -53,6 +54,8 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def _convert(kind: Any, value: Any, where: str) -> Any:
+    if kind is Any:
+        return value
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
@@ -72,15 +75,14 @@ def _convert(kind: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: must be a group of keys, not {_show(value)}")
         return {
-            str(key): item
-            if arguments[1] is Any
-            else _convert(arguments[1], item, f"{where}.{key}")
-            for key, item in value.items()
+            str(key): _convert(arguments[1], item, f"{where}.{key}") for key, item in value.items()
         }
     if dataclasses.is_dataclass(kind):
         return from_dict(typing.cast(type, kind), value, where)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if kind is float and isinstance(value, int | str) and not isinstance(value, bool):
+        # YAML 1.1 takes 5e-4 for text; a person means a number.
+        with contextlib.suppress(ValueError):
+            return float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ConfigError(f"{where}: must be {_KINDS.get(kind, kind.__name__)}, not {_show(value)}")
     return value

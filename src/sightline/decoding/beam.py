@@ -27,6 +27,8 @@ class BeamOptions:
     def __post_init__(self) -> None:
         if min(self.beam, self.groups, self.n_best) < 1:
             raise ConfigError("decoding: beam, groups and n_best are at least 1")
+        if self.diversity < 0:
+            raise ConfigError("decoding: diversity is at least 0")
         if self.n_best > self.beam * self.groups:
             raise ConfigError(
                 f"decoding: {self.n_best} captions cannot come out of {self.beam * self.groups} "
@@ -65,13 +67,10 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     active = torch.arange(pictures, device=device)
     for t in range(limits.max_length + 1):
         step = model.step(tokens[:, :, -1], state, memory)
-        next_word = functional.log_softmax(step.logits, -1)
+        next_word = functional.log_softmax(step.logits, -1, dtype=torch.float32)
         next_word = constrain(next_word, tokens, limits)
         if limits.require:
             next_word[:, : -options.beam, END] = float("-inf")
-        # An ended caption goes on with padding, at no cost.
-        next_word[finished] = float("-inf")
-        next_word[..., PAD].masked_fill_(finished, 0.0)
         total = log_probs[..., None] + next_word
         length = torch.where(finished, length, t + 1)
         rank = total / length[..., None] ** options.length_power
@@ -154,14 +153,21 @@ class _Done:
         self, pictures: Tensor, tokens: Tensor, log_probs: Tensor, length: Tensor, ended: Tensor
     ) -> None:
         log_probs = log_probs.masked_fill(~ended, float("-inf"))
-        self.tokens[pictures, :, : tokens.shape[2] - 1] = tokens[:, :, 1:]
+        nothing = (log_probs == float("-inf"))[..., None]
+        self.tokens[pictures, :, : tokens.shape[2] - 1] = tokens[:, :, 1:].masked_fill(nothing, PAD)
         self.log_probs[pictures] = log_probs
         self.scores[pictures] = log_probs / length.clamp(min=1) ** self.options.length_power
 
     def best(self) -> Hypotheses:
-        """The best of every group first, then the second best of every group, and so on."""
+        """The best of every group first, then the second best of every group, and so on.
+
+        A caption that an earlier group found too comes after all that are new.
+        """
         scores = self.scores.view(len(self.scores), self.options.groups, -1)
         place = scores.argsort(2, descending=True).argsort(2).flatten(1)
+        if self.options.groups > 1:
+            same = (self.tokens[:, :, None] == self.tokens[:, None]).all(-1)
+            place = place + same.tril(-1).any(-1) * self.options.beam
         order = self.scores.argsort(stable=True, dim=1, descending=True)
         order = order.gather(1, place.gather(1, order).argsort(stable=True, dim=1))
         order = order[:, : self.options.n_best]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sightline.data.vocabulary import END, PAD, START, UNKNOWN
+from sightline.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 from sightline.errors import ConfigError
 
 
@@ -27,6 +27,10 @@ class Constraints:
             )
         if self.no_repeat_ngram < 0:
             raise ConfigError("decoding: no_repeat_ngram is a number of words, or 0 for no limit")
+        if END in self.avoid or min(self.require, default=len(SPECIAL)) < len(SPECIAL):
+            raise ConfigError("decoding: only words can be required; the end cannot be avoided")
+        if len(set(self.require)) < len(self.require):
+            raise ConfigError("decoding: a word is required twice; name it once")
         if both := set(self.avoid) & set(self.require):
             raise ConfigError(f"decoding: {len(both)} words are both required and to be avoided")
         if len(self.require) > self.max_length:
@@ -39,7 +43,8 @@ def constrain(log_probs: Tensor, prefix: Tensor, constraints: Constraints) -> Te
     """Log-probabilities `(B, K, V)` with impossible next words at -inf.
 
     `prefix` `(B, K, 1 + t)` holds the start word and the t words so far. What remains is not
-    normalised again, so that a caption's score is the model's own whatever the limits were.
+    normalised again, so that a caption's score is the model's own whatever the limits were. A
+    caption that has ended goes on with padding, at no cost.
     """
     words = prefix[:, :, 1:]
     masked = log_probs.clone()
@@ -53,6 +58,9 @@ def constrain(log_probs: Tensor, prefix: Tensor, constraints: Constraints) -> Te
         end = masked[:, :, END].clone()
         masked.fill_(float("-inf"))
         masked[:, :, END] = end
+    ended = (prefix[:, :, -1] == END) | (prefix[:, :, -1] == PAD)
+    masked.masked_fill_(ended[..., None], float("-inf"))
+    masked[:, :, PAD].masked_fill_(ended, 0.0)
     return masked
 
 

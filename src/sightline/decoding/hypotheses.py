@@ -6,8 +6,11 @@ from torch import Tensor
 
 
 class Hypotheses(NamedTuple):
-    """The captions of B pictures, N of each, best first."""
+    """The captions of B pictures, N of each: best first, or as they were sampled.
+
+    Where a search had fewer than N to give, the rest is padding with a log-probability of -inf.
+    """
 
     tokens: Tensor  # (B, N, T): words, then the end word, then padding; no start word
     log_probs: Tensor  # (B, N): the model's log-probability of the whole caption, end included
-    scores: Tensor  # (B, N): what they are ranked by: log_probs / length ** length_power
+    scores: Tensor  # (B, N): what a beam search ranks by: log_probs / length ** length_power

@@ -13,8 +13,6 @@ from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory
 
-_NO_LIMITS = Constraints()
-
 
 @dataclass(frozen=True)
 class SampleOptions:
@@ -69,8 +67,9 @@ def truncate(log_weights: Tensor, top_k: int, top_p: float) -> Tensor:
     tensor([0.6250, 0.3750, 0.0000])
     """
     if top_k and top_k < log_weights.shape[-1]:
-        least = log_weights.topk(top_k).values[..., -1:]
-        log_weights = log_weights.masked_fill(log_weights < least, float("-inf"))
+        best = log_weights.topk(top_k)
+        nothing = torch.full_like(log_weights, float("-inf"))
+        log_weights = nothing.scatter(-1, best.indices, best.values)
     probabilities = functional.softmax(log_weights, -1)
     if top_p < 1:
         ordered, order = probabilities.sort(-1, descending=True)
@@ -93,17 +92,15 @@ def _loop(
     state = model.start(memory, rows)
     tokens = torch.full((pictures, rows, 1), START, device=device)
     log_probs = torch.zeros(pictures, rows, device=device)
-    finished = torch.zeros(pictures, rows, dtype=torch.bool, device=device)
     for _ in range(constraints.max_length + 1):
         step = model.step(tokens[:, :, -1], state, memory)
         state = step.state
-        next_word = functional.log_softmax(step.logits, -1)
-        words = pick(constrain(next_word, tokens, constraints)).masked_fill(finished, PAD)
-        gained = next_word.gather(2, words[..., None]).squeeze(2)
-        log_probs = log_probs + gained.masked_fill(finished, 0.0)
+        next_word = functional.log_softmax(step.logits, -1, dtype=torch.float32)
+        allowed = constrain(next_word, tokens, constraints)
+        words = pick(allowed)
+        log_probs = log_probs + allowed.gather(2, words[..., None]).squeeze(2)
         tokens = torch.cat([tokens, words[..., None]], 2)
-        finished = finished | (words == END)
-        if finished.all():
+        if ((words == END) | (words == PAD)).all():
             break
     return Hypotheses(tokens[..., 1:], log_probs, log_probs)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError
 from sightline.models.interface import Memory
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
 
@@ -20,6 +21,11 @@ class HardAttentionConfig(SoftAttentionConfig):
     # In training, a batch takes the expectation instead of a sample with this probability: one
     # throw for the whole batch, as in the original code.
     half_sampling: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.half_sampling <= 1:
+            raise ConfigError(f"model: half_sampling is a probability, not {self.half_sampling}")
 
 
 class HardAttention(SoftAttention):

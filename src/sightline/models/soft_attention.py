@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 
 
@@ -18,7 +19,16 @@ class SoftAttentionConfig:
     word_width: int = 512  # m, also the width of the deep output layer
     state_width: int = 512  # n
     attention_width: int = 512
-    dropout: float = 0.5  # on projected regions, words and before the output, as in the original
+    # Twice in the output layer, as in the original; ours, on projected regions and on words too.
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        if min(self.word_width, self.state_width, self.attention_width) < 1:
+            raise ConfigError("model: word_width, state_width and attention_width are at least 1")
+        if self.region_width < 0:
+            raise ConfigError("model: region_width is at least 1, or 0 for no projection")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model: dropout must be from 0 to below 1, not {self.dropout}")
 
 
 class SoftAttention(CaptionModel):
@@ -40,7 +50,7 @@ class SoftAttention(CaptionModel):
         self.project = nn.Linear(region_dim, d) if config.region_width else nn.Identity()
         self.init_hidden = nn.Linear(d, n)  # f_init,h
         self.init_cell = nn.Linear(d, n)  # f_init,c
-        self.embedding = nn.Embedding(vocabulary_size, m)  # E
+        self.embedding = nn.Embedding(vocabulary_size, m)  # E; the original starts from a zero row
         self.key = nn.Linear(d, a)  # f_att: the part of e_ti that depends on a_i,
         self.query = nn.Linear(n, a, bias=False)  # and the part that depends on h_{t-1}
         self.score = nn.Linear(a, 1, bias=False)  # (a constant would cancel in the softmax)
