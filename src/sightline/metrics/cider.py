@@ -40,7 +40,7 @@ class Consensus:
         return np.asarray(counts.count * rarity)
 
     def score(self, overlaps: Sequence[Overlap], lengths: Ints, robust: bool) -> Floats:
-        """CIDEr (eq. 2, 3) of each candidate, or CIDEr-D (section 6) if `robust`.
+        """CIDEr (eq. 2 and 3) of each candidate, or CIDEr-D if `robust`.
 
         `lengths` are the candidates' in words.
         """

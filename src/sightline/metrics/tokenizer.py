@@ -127,9 +127,9 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         tokens = tuple(_spell(token) for token in _lex(chunk) if not _DROPPED.fullmatch(token))
-        if len(self) >= self.MOST:
-            self.clear()
         if len(chunk) <= self.LONGEST:
+            if len(self) >= self.MOST:
+                self.clear()
             self[chunk] = tokens
         return tokens
 
