@@ -56,9 +56,9 @@ def compare(
     block = max(1, _CELLS // pictures)
     found = []
     for start in range(0, resamples, block):
-        draws = min(block, resamples - start)
-        drawn = random.multinomial(pictures, np.full(pictures, 1 / pictures), size=draws)
-        weights = drawn.astype(np.float64)
+        rows = min(block, resamples - start)
+        drawn = random.integers(pictures, size=(rows, pictures))
+        weights = np.stack([np.bincount(row, minlength=pictures) for row in drawn]).astype(float)
         found.append(score.resampled(weights) - other.resampled(weights))
     differences = np.concatenate(found)
     tail = (1 - confidence) / 2

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from sightline.errors import DataError
+from sightline.metrics import Score, bleu, compare
+
+
+def scores(values):
+    return Score("x", float(np.mean(values)), np.asarray(values, float))
+
+
+def test_a_clear_difference_is_found():
+    noise = np.random.default_rng(1).normal(0, 0.1, 200)
+    found = compare(scores(0.6 + noise), scores(0.5 + noise[::-1]))
+    assert found.difference == pytest.approx(0.1)
+    assert found.low < 0.1 < found.high
+    assert found.low > 0
+    assert found.p < 0.01
+
+
+def test_no_difference_is_not_found():
+    values = np.random.default_rng(2).random(100)
+    found = compare(scores(values), scores(values))
+    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+
+
+def test_swapping_the_systems_turns_the_interval_round():
+    random = np.random.default_rng(3)
+    one, other = scores(random.random(50)), scores(random.random(50))
+    there, back = compare(one, other), compare(other, one)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+    assert there.p == back.p
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    # 95 % intervals of a true difference of 0: about 5 in 100 miss it.
+    random = np.random.default_rng(4)
+    missed = 0
+    for _ in range(200):
+        found = compare(scores(random.normal(size=60)), scores(random.normal(size=60)), 200)
+        missed += not found.low <= 0 <= found.high
+    assert 2 <= missed <= 25
+
+
+def test_the_interval_of_the_mean_is_as_wide_as_theory_says():
+    values = np.random.default_rng(5).normal(size=400)
+    found = compare(scores(values), scores(np.zeros(400)), 4000)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_the_same_every_time_and_whatever_the_block_size(monkeypatch):
+    random = np.random.default_rng(6)
+    one, other = scores(random.random(30)), scores(random.random(30))
+    first = compare(one, other)
+    again = compare(one, other)
+    assert (again.low, again.high, again.p) == pytest.approx((first.low, first.high, first.p))
+    assert compare(one, other, seed=1) != first
+    monkeypatch.setattr("sightline.metrics.bootstrap._CELLS", 100)
+    again = compare(one, other)
+    assert (again.low, again.high, again.p) == pytest.approx((first.low, first.high, first.p))
+
+
+def test_bleu_is_resampled_by_its_counts():
+    # Means of per-image BLEU-4 are near 0 here; the corpus statistic is not.
+    candidates = ["a b c d e f", "g h i", "a b c x y z"]
+    references = [["a b c d e f"], ["g h i"], ["a b c d e f"]]
+    better, worse = bleu(candidates, references)[3], bleu(["q"] * 3, references)[3]
+    found = compare(better, worse)
+    assert found.high > 0.9
+    assert found.difference == better.corpus - worse.corpus
+
+
+def test_different_metrics_or_pictures_are_refused():
+    with pytest.raises(DataError, match="cannot compare"):
+        compare(scores([1, 2]), scores([1, 2, 3]))
+    with pytest.raises(DataError, match="cannot compare"):
+        compare(scores([1, 2]), Score("y", 1.5, np.array([1.0, 2.0])))
