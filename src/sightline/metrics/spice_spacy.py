@@ -10,14 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from sightline.errors import MissingExtraError, WeightsError
 from sightline.metrics.corpus import check_shapes
 from sightline.metrics.scene_graph import SceneGraph, scene_graph
 from sightline.metrics.scene_tuples import tuple_f_scores
 from sightline.metrics.score import Score
 from sightline.metrics.spice_categories import category_scores
+from sightline.progress import progress
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -53,10 +52,10 @@ def spice_spacy(
 
 
 @functools.cache
-def scene_graphs(pipeline: str = DEFAULT_PIPELINE) -> "SceneGraphs":
+def scene_graphs(pipeline: str) -> "SceneGraphs":
     """The captions read with a pipeline so far, shared by all calls.
 
-    >>> graphs = scene_graphs()
+    >>> graphs = scene_graphs(DEFAULT_PIPELINE)
     >>> graphs.read(["Two dogs run."])
     >>> graphs["Two dogs run."].attributes == {("dog", "two"), ("dog", "run")}
     True
@@ -90,11 +89,9 @@ class SceneGraphs:
             self._graphs.clear()
         new = [text for text in dict.fromkeys(map(_normal, captions)) if text not in self._graphs]
         parses = self._language.pipe(new, batch_size=256)
-        for text, parse in zip(
-            new,
-            tqdm(parses, "parsing captions", len(new), disable=len(new) < _LONG_WORK, unit=""),
-            strict=True,
-        ):
+        show = len(new) >= _LONG_WORK
+        parses = progress(parses, "parsing", total=len(new), unit="caption", show=show)
+        for text, parse in zip(new, parses, strict=True):
             self._graphs[text] = scene_graph(parse)
 
     def __getitem__(self, caption: str) -> SceneGraph:
