@@ -6,6 +6,7 @@ two over any number of captions, and `docs/metrics.md` lists the kinds of captio
 """
 
 import re
+from itertools import chain
 
 # What the COCO evaluation throws away: quotes, dashes, and single . ? ! , : ; or an ellipsis. Its
 # list also names the round and curly brackets, but in capitals while the tokens are lower case, so
@@ -31,6 +32,16 @@ _ABBREVIATIONS = (
 _STATES = "Ark|Az|Del|Ill|La|Mass|Miss|Ore|Pa|Tex|Wash|ARK|AZ|DEL|ILL|LA|MASS|MISS|ORE|PA|TEX|WASH"
 _BEFORE_NUMBER = "art|ca|fig|figs|no|nos|op|pp|prop"
 
+_JOINED = [
+    ("can", "not"),
+    ("gon", "na"),
+    ("wan", "na"),
+    ("got", "ta"),
+    ("lem", "me"),
+    ("gim", "me"),
+]
+_JOINED_WORDS = frozenset(first + second for first, second in _JOINED)
+
 _LETTER, _ALNUM = r"[^\W\d_]", r"[^\W_]"
 _NAME = rf"{_LETTER}{_ALNUM}*(?:[.!?]{_LETTER}{_ALNUM}*)*"  # street.near is one word to the tool
 _SLASHED = rf"{_ALNUM}+(?:-{_LETTER}+)*"
@@ -47,10 +58,7 @@ _RULES = [
         r"([\w.+-]*[^\W_]@[\w-]+(?:\.[\w-]+)*)",
         rf"(@[A-Za-z_]\w*|\#{_LETTER}+)",
         # Several words written as one.
-        r"((?i:can))(?i:not)",
-        r"((?i:gon|wan))(?i:na)",
-        r"((?i:got))(?i:ta)",
-        r"((?i:lem|gim))(?i:me)",
+        *(rf"((?i:{first}))(?i:{second})" for first, second in _JOINED),
         rf"({_LETTER}{_ALNUM}*?)(?i:n't)",
         r"((?i:n't))",
         rf"((?i:'(?:[smd]|ll|re|ve)))(?!{_ALNUM})",
@@ -126,7 +134,10 @@ class _Chunks(dict[str, tuple[str, ...]]):
     LONGEST = 64  # characters; longer runs are no words and would only fill the memory
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        tokens = tuple(_spell(token) for token in _lex(chunk) if not _DROPPED.fullmatch(token))
+        if chunk.isalpha() and chunk.lower() not in _JOINED_WORDS:  # no rule can split it
+            tokens: tuple[str, ...] = (chunk.lower(),)
+        else:
+            tokens = tuple(_spell(token) for token in _lex(chunk) if not _DROPPED.fullmatch(token))
         if len(chunk) <= self.LONGEST:
             if len(self) >= self.MOST:
                 self.clear()
@@ -147,4 +158,4 @@ def tokenize(caption: str) -> list[str]:
     # Only a period's meaning depends on the next word: inside, or after a letter at the end.
     if ". " in caption or caption[-3:-2] == " ":
         caption = _NUMBERED.sub(r"\1", _SENTENCE_END.sub(r"\1", caption))
-    return [token for chunk in caption.split() for token in _CHUNKS[chunk]]
+    return list(chain.from_iterable(map(_CHUNKS.__getitem__, caption.split())))
