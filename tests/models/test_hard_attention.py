@@ -107,9 +107,9 @@ def test_the_estimators_mean_is_the_gradient_of_the_lower_bound(regions, baselin
     assert (z[~moving].abs() < 1e-3).all()
 
 
-@pytest.mark.parametrize("signal", [0.0, 0.5, -1.0])
+@pytest.mark.parametrize("signal", [0.0, 0.5])
 def test_another_estimator_would_be_told_apart(regions, signal):
-    z = z_scores(estimates(regions, signal=signal), exact_gradient(regions))
+    z = z_scores(estimates(regions, signal=signal, batches=100), exact_gradient(regions))
     assert z.abs().max() > 10
 
 

@@ -1,0 +1,154 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sightline.data.vocabulary import END, PAD
+from sightline.decoding.constraints import Constraints
+from sightline.decoding.stepwise import SampleOptions, greedy, sample, truncate
+from sightline.decoding.words import describe_words
+from sightline.errors import ConfigError
+
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("limits", [Constraints(6), Constraints(6, 4, 2, avoid=(5,))])
+def test_greedy_takes_the_likeliest_word_that_it_may(tiny, allowed, texts, seed, limits):
+    tiny = tiny(seed, pictures=4, end_bias=1.0)
+    found = greedy(tiny.model, tiny.memory, limits)
+    for i in range(4):
+        words = ()
+        while END not in words:
+            next_word = tiny.next_word(tiny.picture(i), words).tolist()
+            words += (max(allowed(words, limits), key=next_word.__getitem__),)
+        assert texts(found.tokens[i]) == [words]
+
+
+def test_greedy_pads_what_ended_and_scores_as_forced_decoding(tiny):
+    tiny = tiny(3, pictures=8, end_bias=1.5)
+    found = greedy(tiny.model, tiny.memory)
+    assert len(set((found.tokens != PAD).sum(-1).flatten().tolist())) > 1
+    forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
+    torch.testing.assert_close(found.log_probs, forced, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sampled_captions_end_once_and_score_as_forced_decoding(tiny, texts, seed):
+    tiny = tiny(seed, pictures=3, end_bias=1.0)
+    options = SampleOptions(20, temperature=1.5, top_k=4, top_p=0.9, seed=seed)
+    drawn = sample(tiny.model, tiny.memory, options)
+    forced = describe_words(tiny.model, tiny.memory, drawn.tokens).log_probs.sum(-1)
+    torch.testing.assert_close(drawn.log_probs, forced, rtol=0, atol=1e-4)
+    for caption in (caption for tokens in drawn.tokens for caption in texts(tokens)):
+        assert caption.index(END) == len(caption) - 1
+
+
+def test_the_same_seed_draws_the_same_captions(tiny):
+    tiny = tiny(0, pictures=3)
+    draws = [
+        sample(tiny.model, tiny.memory, SampleOptions(10, seed=seed)).tokens for seed in (1, 1, 2)
+    ]
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p"), [(1.0, 0, 1.0), (2.0, 0, 1.0), (1.0, 3, 1.0), (1.5, 0, 0.8)]
+)
+def test_captions_come_as_often_as_the_model_says(tiny, allowed, temperature, top_k, top_p):
+    """Pearson's statistic over all captions of up to two words stays where chance leaves it."""
+    tiny, limits = tiny(2), Constraints(max_length=2)
+    chances: dict[tuple[int, ...], float] = {}
+
+    def follow(words, chance):
+        if END in words:
+            chances[words] = chance
+            return
+        weights = torch.full((8,), float("-inf"))
+        next_word = tiny.next_word(tiny.memory, words)
+        for word in allowed(words, limits):
+            weights[word] = next_word[word] / temperature
+        for word, part in enumerate(truncate(weights, top_k, top_p).tolist()):
+            if part:
+                follow((*words, word), chance * part)
+
+    follow((), 1.0)
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
+    options = SampleOptions(5000, temperature, top_k, top_p, seed=7, constraints=limits)
+    rows = sample(tiny.model, tiny.memory, options).tokens[0].tolist()
+    drawn = [tuple(word for word in row if word != PAD) for row in rows]
+    assert set(drawn) <= set(chances)
+    likely = {caption: 5000 * chance for caption, chance in chances.items() if chance > 0.002}
+    pearson = sum((drawn.count(c) - mean) ** 2 / mean for c, mean in likely.items())
+    assert len(likely) >= 5
+    assert pearson < len(likely) + 4 * (2 * len(likely)) ** 0.5
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sampling_turns_greedy_as_temperature_falls(tiny, seed):
+    tiny = tiny(seed, pictures=4)
+    cold = sample(tiny.model, tiny.memory, SampleOptions(temperature=1e-4))
+    assert torch.equal(cold.tokens, greedy(tiny.model, tiny.memory).tokens)
+
+
+def test_rows_that_ended_may_wait_for_others_under_every_limit(tiny, texts):
+    tiny = tiny(0, pictures=4)
+    for n in (1, 2):
+        limits = Constraints(max_length=4, no_repeat_ngram=n)
+        drawn = sample(tiny.model, tiny.memory, SampleOptions(50, 3.0, constraints=limits))
+        captions = [caption for tokens in drawn.tokens for caption in texts(tokens)]
+        assert {len(caption) for caption in captions} == {2, 3, 4, 5}
+        for caption in captions:
+            ngrams = [caption[i : i + n] for i in range(len(caption) - n)]
+            assert len(set(ngrams)) == len(ngrams)
+
+
+weights = st.lists(st.floats(-8, 0, width=32), min_size=1, max_size=12).map(torch.tensor)
+
+
+@given(weights, st.integers(1, 15))
+@settings(deadline=None)
+def test_top_k_keeps_the_k_likeliest(log_weights, k):
+    kept = truncate(log_weights, k, 1.0)
+    assert kept.count_nonzero() == min(k, len(log_weights))
+    assert kept.sum().item() == pytest.approx(1, abs=1e-5)
+    if k < len(log_weights):
+        assert log_weights[kept > 0].min() >= log_weights[kept == 0].max()
+
+
+@given(weights, st.floats(0.01, 0.99))
+@settings(deadline=None)
+def test_the_nucleus_is_the_least_set_of_that_mass(log_weights, p):
+    whole, kept = log_weights.softmax(-1), truncate(log_weights, 0, p)
+    inside = kept > 0
+    mass = whole[inside].sum().item()
+    assert mass >= p - 1e-5
+    assert mass - whole[inside].min().item() < p + 1e-5  # without its last word it is too little
+    assert kept.sum().item() == pytest.approx(1, abs=1e-5)
+    torch.testing.assert_close(kept[inside], whole[inside] / mass)
+    if not inside.all():
+        assert whole[inside].min() >= whole[~inside].max()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"samples": 0},
+        {"temperature": 0.0},
+        {"top_k": -1},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+    ],
+)
+def test_ways_of_sampling_that_cannot_be_are_refused(options):
+    with pytest.raises(ConfigError, match=r"^decoding: samples >= 1, temperature > 0, .* needed$"):
+        SampleOptions(**options)
+
+
+def test_required_words_need_a_beam(tiny):
+    tiny, limits = tiny(), Constraints(require=(5,))
+    with pytest.raises(ConfigError, match=r"^decoding: required words need a beam search$"):
+        SampleOptions(constraints=limits)
+    with pytest.raises(ConfigError, match=r"^decoding: required words need a beam search$"):
+        greedy(tiny.model, tiny.memory, limits)
