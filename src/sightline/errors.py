@@ -29,6 +29,14 @@ class CacheError(SightlineError):
     """A region cache that is absent, in use, or does not hold what was asked of it."""
 
 
+class CheckpointError(SightlineError):
+    """A checkpoint that is absent, damaged or of another model."""
+
+
+class TrainingError(SightlineError):
+    """A run that cannot go on."""
+
+
 class ConfigError(SightlineError):
     """A recipe, an option or a checkpoint's configuration that does not say what it should."""
 

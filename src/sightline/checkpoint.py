@@ -1,0 +1,144 @@
+"""Checkpoints: a folder with everything needed to caption a picture, and nothing pickled.
+
+    model.safetensors   the weights
+    config.json         model, encoder, vocabulary, decoding defaults, training step
+    README.md           the model card
+
+A training run keeps several such folders; `checkpoints.json` beside them names the best and the
+last. A folder gets its name only when it is complete, and is named there only after that.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from sightline.data.vocabulary import Vocabulary
+from sightline.errors import CheckpointError
+from sightline.files import atomic_write
+from sightline.models.interface import CaptionModel
+from sightline.models.registry import create_model
+
+FORMAT = 1
+
+
+def save_checkpoint(
+    folder: Path,
+    model: CaptionModel,
+    config: dict[str, Any],
+    card: str,
+    *,
+    tensors: dict[str, torch.Tensor] | None = None,
+    training: dict[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint folder, whole or not at all.
+
+    With `tensors` and `training` it also holds what is needed to go on training.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+        save_file(weights, unfinished / "model.safetensors")
+        (unfinished / "config.json").write_text(
+            json.dumps({"format": FORMAT, **config}, indent=1, ensure_ascii=False), "utf-8"
+        )
+        (unfinished / "README.md").write_text(card, "utf-8")
+        if training is not None:
+            save_file(tensors or {}, unfinished / "training.safetensors")
+            (unfinished / "training.json").write_text(json.dumps(training), "utf-8")
+        for file in unfinished.iterdir():
+            descriptor = os.open(file, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        unfinished.chmod(0o755)
+        if folder.exists():  # left by a run that was killed before it could name it
+            shutil.rmtree(folder)
+        os.replace(unfinished, folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def read_pointers(run: Path) -> dict[str, str]:
+    """Which checkpoint folders of a run are the `best` and the `last`."""
+    try:
+        pointers = json.loads((run / "checkpoints.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        raise CheckpointError(f"{run / 'checkpoints.json'}: not JSON; delete it") from None
+    return {name: str(folder) for name, folder in pointers.items()}
+
+
+def write_pointers(run: Path, pointers: dict[str, str]) -> None:
+    """Name the best and the last checkpoint, then delete those that are neither."""
+    with atomic_write(run / "checkpoints.json") as file:
+        json.dump(pointers, file)
+    for folder in run.glob("*step-*"):
+        if folder.is_dir() and folder.name not in pointers.values():
+            shutil.rmtree(folder)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint folder that `path` means: itself, or the best one of a run."""
+    if (path / "config.json").is_file():
+        return path
+    if pointers := read_pointers(path):
+        return path / pointers.get("best", pointers["last"])
+    what = "has no checkpoint in it" if path.exists() else "does not exist"
+    raise CheckpointError(f"{path} {what}: name a checkpoint folder or a training run")
+
+
+def load_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a checkpoint folder."""
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{folder / 'config.json'}: cannot be read ({error})") from None
+    if config.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: format {config.get('format')!r}, and this version reads "
+            f"{FORMAT}: use the version of Sightline that wrote it"
+        )
+    return config
+
+
+def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:
+    """The captioner and its words, in evaluation mode."""
+    vocabulary = Vocabulary.from_json(config["vocabulary"])
+    model = create_model(
+        config["model"]["name"],
+        len(vocabulary),
+        config["region_dim"],
+        {key: value for key, value in config["model"].items() if key != "name"},
+    )
+    load_weights(model, folder)
+    return model.eval(), vocabulary
+
+
+def load_weights(model: CaptionModel, folder: Path) -> None:
+    """Put a checkpoint's weights into a model of the same make."""
+    path = folder / "model.safetensors"
+    try:
+        model.load_state_dict(load_file(path))
+    except (OSError, SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(
+            f"{path}: does not hold the model of config.json ({reason})"
+        ) from None
+
+
+def load_training(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """What `save_checkpoint` was given to go on training with."""
+    try:
+        training: dict[str, Any] = json.loads((folder / "training.json").read_text("utf-8"))
+        return load_file(folder / "training.safetensors"), training
+    except (OSError, ValueError, SafetensorError) as error:
+        raise CheckpointError(f"{folder}: training cannot go on from it ({error})") from None

@@ -1,0 +1,1 @@
+"""Training: recipes, one loop, one file per objective, checkpoints."""

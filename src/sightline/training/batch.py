@@ -1,0 +1,98 @@
+"""Training batches: regions from the cache, captions as word ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sightline.data.batches import Batches, image_batches, length_batches
+from sightline.data.dataset import CaptionedImage
+from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.vocabulary import END, PAD, START, Vocabulary
+from sightline.encoders.regions import Regions
+from sightline.training.recipe import BatchRecipe
+
+
+@dataclass(frozen=True)
+class CaptionBatch:
+    """B pictures with K captions each: what the model is given, and what it should say."""
+
+    regions: Regions
+    inputs: Tensor  # (B, K, T): the start word, then the caption
+    targets: Tensor  # (B, K, T): the caption, then the end word; padding where there is nothing
+    weight: float = 1.0  # 0 for the stand-in of a process that has no part of the batch
+
+    def to(self, device: torch.device) -> "CaptionBatch":
+        return CaptionBatch(
+            self.regions.to(device), self.inputs.to(device), self.targets.to(device), self.weight
+        )
+
+    @property
+    def tokens(self) -> Tensor:
+        """How many words there are to be said, the end words included."""
+        return self.weight * (self.targets != PAD).sum()
+
+    @property
+    def captions(self) -> Tensor:
+        """How many captions there are."""
+        return self.weight * (self.targets[..., 0] != PAD).sum()
+
+
+class TrainingBatches:
+    """The training captions of a dataset in batches, over and over."""
+
+    def __init__(
+        self,
+        images: tuple[CaptionedImage, ...],
+        cache: RegionCache,
+        vocabulary: Vocabulary,
+        recipe: BatchRecipe,
+        *,
+        max_length: int,
+        seed: int,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        self.cache = cache
+        self.rows = cache.rows([picture_key(image.picture) for image in images])
+        self.captions = [
+            [_target(vocabulary, caption, max_length) for caption in image.captions]
+            for image in images
+        ]
+        share = {"batch_size": recipe.size, "seed": seed, "rank": rank, "world_size": world_size}
+        self.batches: Batches
+        if recipe.by == "image":
+            self.items = [(i, slice(None)) for i in range(len(images))]
+            self.batches = image_batches(len(images), **share)
+        else:
+            self.items = [
+                (i, slice(k, k + 1)) for i, own in enumerate(self.captions) for k in range(len(own))
+            ]
+            lengths = [len(self.captions[i][k.start]) for i, k in self.items]
+            self.batches = length_batches(lengths, **share)
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def load(self, indices: NDArray[np.int64]) -> CaptionBatch:
+        """One process's part of a batch; an empty part becomes one item of weight zero."""
+        weight = float(len(indices) > 0)
+        chosen = [self.items[i] for i in (indices if len(indices) else [0])]
+        captions = [self.captions[image][which] for image, which in chosen]
+        most, longest = max(map(len, captions)), max(len(c) for own in captions for c in own)
+        targets = torch.full((len(chosen), most, longest), PAD)
+        for b, own in enumerate(captions):
+            for k, caption in enumerate(own):
+                targets[b, k, : len(caption)] = torch.tensor(caption)
+        start = torch.full_like(targets[..., :1], START)
+        inputs = torch.cat([start, targets[..., :-1]], -1)
+        regions = self.cache.regions(self.rows[[image for image, _ in chosen]])
+        return CaptionBatch(regions, inputs, targets, weight)
+
+
+def _target(vocabulary: Vocabulary, caption: str, max_length: int) -> list[int]:
+    """The caption and its end word; a caption that is cut does not end."""
+    words = vocabulary.encode(caption)
+    return [*words, END] if len(words) <= max_length else words[:max_length]

@@ -1,0 +1,52 @@
+"""Captions of cached pictures, and their scores: what a dev evaluation and a test row are."""
+
+from collections.abc import Sequence
+
+import torch
+
+from sightline.data.dataset import CaptionedImage
+from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.vocabulary import Vocabulary
+from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.metrics.report import measure
+from sightline.models.interface import CaptionModel
+from sightline.progress import progress
+
+METRICS = ("bleu", "rouge-l", "cider-d")
+
+
+def caption_cached(
+    model: CaptionModel,
+    vocabulary: Vocabulary,
+    images: Sequence[CaptionedImage],
+    cache: RegionCache,
+    options: BeamOptions,
+    *,
+    batch_size: int = 64,
+    show_progress: bool = False,
+) -> list[str]:
+    """The best caption of each picture, by beam search over its cached regions."""
+    rows = cache.rows([picture_key(image.picture) for image in images])
+    device = next(model.parameters()).device
+    was_training = model.training
+    model.eval()
+    captions: list[str] = []
+    bar = progress(None, "captioning", total=len(rows), unit="picture", show=show_progress)
+    with bar, torch.no_grad():
+        for start in range(0, len(rows), batch_size):
+            batch = cache.regions(rows[start : start + batch_size]).to(device)
+            found = beam_search(model, model.encode(batch), options)
+            captions += [vocabulary.decode(best) for best in found.tokens[:, 0].tolist()]
+            bar.update(len(batch))
+    model.train(was_training)
+    return captions
+
+
+def score_captions(
+    captions: Sequence[str],
+    images: Sequence[CaptionedImage],
+    metrics: Sequence[str] = METRICS,
+) -> dict[str, float]:
+    """Corpus scores by name, BLEU-1 … CIDEr-D, against the pictures' own captions."""
+    references = [image.captions for image in images]
+    return {score.name: score.corpus for score in measure(captions, references, metrics)}

@@ -1,0 +1,29 @@
+"""The model card that goes with every checkpoint."""
+
+from typing import Any
+
+from sightline.training.recipe import Recipe
+
+
+def model_card(config: dict[str, Any], recipe: Recipe) -> str:
+    """What a reader needs to know before trusting the model, in Markdown."""
+    training, encoder = config["training"], config["encoder"]
+    data = recipe.data.path or "synthetic scenes"
+    metric, score = next(iter(training["dev"].items()))
+    dev = "not evaluated yet" if score is None else f"{metric} {score:.4f} (best so far)"
+    return f"""# A Sightline captioner
+
+| | |
+| --- | --- |
+| model | `{config["model"]["name"]}` |
+| image encoder | `{encoder["name"]}`, `{encoder["stage"]}`, {encoder["size"]} px, frozen |
+| words known | {len(config["vocabulary"]):,} |
+| trained on | the training split of {data} |
+| training | {training["epoch"]} epochs, {training["step"]:,} steps, {training["seconds"]:,} s |
+| dev split, beam {recipe.dev.beam} | {dev} |
+
+It says what was likely in its training captions: check its words before relying on them. The
+licence of the training data applies to the use of these weights.
+
+Use: `sightline caption --model THIS_FOLDER photo.jpg`
+"""

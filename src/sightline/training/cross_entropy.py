@@ -1,0 +1,93 @@
+"""Cross-entropy, with the doubly stochastic penalty (paper 1, section 4.2.1)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sightline.data.vocabulary import PAD
+from sightline.models.interface import Unrolled
+from sightline.training.batch import CaptionBatch
+from sightline.training.objective import Term
+
+
+@dataclass(frozen=True)
+class CrossEntropyOptions:
+    """Weights of the terms."""
+
+    label_smoothing: float = 0.0
+    doubly_stochastic: float = 0.0  # λ; the original code uses 1.0 with attention
+    # Share of input words that are the model's own guesses, reached after `sampling_epochs`.
+    scheduled_sampling: float = 0.0
+    sampling_epochs: int = 10
+
+
+class CrossEntropy:
+    """The negative log-likelihood of the captions, and the terms that keep it honest."""
+
+    def __init__(self, options: CrossEntropyOptions) -> None:
+        self.options = options
+
+    def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
+        inputs = self._inputs(model, batch, epoch)
+        unrolled: Unrolled = model(batch.regions, inputs)
+        terms = {"nll": Term(negative_log_likelihood(unrolled, batch).sum(), "word")}
+        if self.options.label_smoothing:
+            # (1 - s) nll + s * mean over the vocabulary, written as nll + s * (mean - nll), so that
+            # what is reported as nll is the likelihood itself.
+            spread = -functional.log_softmax(unrolled.logits, -1).mean(-1)
+            spread = spread.masked_fill(batch.targets == PAD, 0.0).sum()
+            smoothing = batch.weight * spread - terms["nll"].total
+            terms["smoothing"] = Term(smoothing, "word", self.options.label_smoothing)
+        if self.options.doubly_stochastic:
+            penalty = doubly_stochastic_penalty(unrolled, batch).sum()
+            terms["attention"] = Term(penalty, "caption", self.options.doubly_stochastic)
+        return terms
+
+    def _inputs(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> Tensor:
+        """Scheduled sampling (Bengio et al. 2015), for all words at once.
+
+        A first pass without gradient predicts every word from the true ones; each input word is
+        then replaced by the model's guess with the probability of this epoch (parallel scheduled
+        sampling, Duckworth et al. 2019), so any model can be trained so, recurrent or not.
+        """
+        share = self.options.scheduled_sampling * min(epoch / self.options.sampling_epochs, 1.0)
+        if share == 0:
+            return batch.inputs
+        with torch.no_grad():
+            guesses = model(batch.regions, batch.inputs).logits[:, :, :-1].argmax(-1)
+        taken = (torch.rand(guesses.shape, device=guesses.device) < share) & (
+            batch.targets[:, :, :-1] != PAD
+        )
+        inputs = batch.inputs.clone()
+        inputs[:, :, 1:] = torch.where(taken, guesses, inputs[:, :, 1:])
+        return inputs
+
+    def observe(self, values: dict[str, float]) -> None:
+        """Nothing to learn from them."""
+
+    def state(self) -> dict[str, float]:
+        return {}
+
+    def load_state(self, state: dict[str, float]) -> None:
+        """There is none."""
+
+
+def negative_log_likelihood(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:
+    """-log p of every word `(B, K, T)`, zero at padding."""
+    losses = functional.cross_entropy(
+        unrolled.logits.flatten(0, 2), batch.targets.flatten(), ignore_index=PAD, reduction="none"
+    )
+    return batch.weight * losses.view(batch.targets.shape)
+
+
+def doubly_stochastic_penalty(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:
+    """Σ_i (1 - Σ_t α_ti)² of every caption `(B, K)`, summed over the regions there are.
+
+    Its floor is (L - T)² / L for T words over L regions, so it is reported apart.
+    """
+    said = (batch.targets != PAD)[..., None]
+    looked = (unrolled.attention * said).sum(2)
+    penalty = ((1 - looked) ** 2).masked_fill(~batch.regions.mask[:, None], 0.0).sum(-1)
+    return batch.weight * penalty.masked_fill(batch.targets[..., 0] == PAD, 0.0)

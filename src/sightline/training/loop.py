@@ -1,0 +1,322 @@
+"""The training loop: one for every model, objective, machine and number of processes."""
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from sightline import __version__
+from sightline.checkpoint import (
+    load_training,
+    load_weights,
+    read_pointers,
+    save_checkpoint,
+    write_pointers,
+)
+from sightline.config import to_dict
+from sightline.data.dataset import CaptionDataset, CaptionedImage
+from sightline.data.encode import encode_pictures
+from sightline.data.readers import read_dataset
+from sightline.data.region_cache import RegionCache
+from sightline.data.scenes import make_scene_dataset
+from sightline.data.vocabulary import Vocabulary
+from sightline.decoding.beam import BeamOptions
+from sightline.encoders.encoder import Encoder, create_encoder
+from sightline.errors import ConfigError, TrainingError
+from sightline.models.interface import CaptionModel
+from sightline.models.registry import create_model
+from sightline.progress import progress
+from sightline.training.batch import CaptionBatch, TrainingBatches
+from sightline.training.captioning import METRICS, caption_cached, score_captions
+from sightline.training.card import model_card
+from sightline.training.objective import Objective, Term, create_objective
+from sightline.training.recipe import DataRecipe, EncoderRecipe, Recipe
+from sightline.training.run import (
+    History,
+    Position,
+    claim_run,
+    pack_tensors,
+    unpack_tensors,
+)
+from sightline.training.schedule import create_optimizer, rate_share
+
+
+def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
+    """Train by a recipe, from the last checkpoint of `run` if there is one."""
+    claim_run(run, recipe)
+    strategy = "ddp_spawn" if recipe.devices > 1 else "auto"
+    fabric = Fabric(
+        accelerator=recipe.accelerator,
+        devices=recipe.devices,
+        strategy=strategy,
+        precision=recipe.precision,  # type: ignore[arg-type]
+    )
+    fabric.launch(_train, recipe, run, show_progress)  # type: ignore[arg-type]
+
+
+def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
+    trainer = Trainer(fabric, recipe, run, show_progress and fabric.is_global_zero)
+    trainer.resume()
+    trainer.train()
+
+
+class Trainer:
+    """A run in memory. `train` is the loop; everything else is one step of it."""
+
+    def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
+        self.fabric, self.recipe, self.run, self.show_progress = fabric, recipe, run, show_progress
+        dataset = open_dataset(recipe.data)
+        self.train_images = dataset.split("train")
+        self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
+        self.encoder = open_encoder(recipe.encoder)
+        self.cache = self._encode([*self.train_images, *self.dev_images])
+        self.vocabulary = Vocabulary.build(
+            self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
+        )
+        self.batches = TrainingBatches(
+            self.train_images,
+            self.cache,
+            self.vocabulary,
+            recipe.batch,
+            max_length=recipe.data.max_length,
+            seed=recipe.seed,
+            rank=fabric.global_rank,
+            world_size=fabric.world_size,
+        )
+        torch.manual_seed(recipe.seed)  # the same first weights on every process
+        options = {key: value for key, value in recipe.model.items() if key != "name"}
+        self.captioner: CaptionModel = create_model(
+            str(recipe.model.get("name")), len(self.vocabulary), self.encoder.dim, options
+        )
+        self.optimizer: Any = create_optimizer(self.captioner.parameters(), recipe.optimizer)
+        self.model: nn.Module
+        self.model, self.optimizer = fabric.setup(self.captioner, self.optimizer)
+        self.objective: Objective = create_objective(recipe.objective)
+        self.position = Position()
+        torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
+        if recipe.dev.metric not in self._score([""] * len(self.dev_images)):
+            raise ConfigError(f"dev.metric: no score is called '{recipe.dev.metric}'")
+
+    def _encode(self, images: list[CaptionedImage]) -> RegionCache:
+        """See that every picture is in the cache; the first process encodes what is not."""
+        root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
+        cache = RegionCache.for_encoder(self.encoder, root)
+        if self.fabric.is_global_zero:
+            errors = encode_pictures(
+                [image.picture for image in images],
+                self.encoder,
+                cache,
+                show_progress=self.show_progress,
+            )
+            if errors:
+                raise TrainingError(
+                    f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
+                    "run sightline data check --fix"
+                )
+        self.fabric.barrier()
+        cache.reload()
+        return cache
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    def train(self) -> None:
+        recipe, at = self.recipe, self.position
+        steps = recipe.epochs * len(self.batches)
+        bar = progress(
+            None, "training", total=steps, unit="step", done=at.step, show=self.show_progress
+        )
+        with bar:
+            while at.epoch < recipe.epochs and not at.finished:
+                self.model.train()
+                for indices in self.batches.batches.epoch(at.epoch, at.batch):
+                    began = time.perf_counter()
+                    batch = self.batches.load(indices).to(self.fabric.device)
+                    values = self.step(batch, steps)
+                    at.step, at.batch = at.step + 1, at.batch + 1
+                    self._log(values)
+                    at.seconds += time.perf_counter() - began
+                    bar.update()
+                    self._show(bar, values, at.seconds)
+                    if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
+                        self.save()
+                at.epoch, at.batch = at.epoch + 1, 0
+                if at.epoch % recipe.dev.every == 0 or at.epoch == recipe.epochs:
+                    self.evaluate()
+                at.finished = at.finished or at.epoch == recipe.epochs
+                self.save(best=at.best_step == at.step)
+
+    def step(self, batch: CaptionBatch, steps: int) -> dict[str, float]:
+        """One step of the optimiser; returns the terms of the loss, over all processes."""
+        recipe, fabric = self.recipe, self.fabric
+        share = rate_share(recipe.schedule, self.position.step, steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = recipe.optimizer.learning_rate * share * self.position.plateau_share
+        terms = self.objective.terms(self.model, batch, self.position.epoch)
+        values, words = self._reduce(terms, batch)
+        self._check(values)
+        # The gradients of all processes are averaged; the loss is a sum, hence the factor.
+        loss = sum(
+            (term.weight * term.total for term in terms.values() if term.weight),
+            torch.zeros((), device=fabric.device),
+        )
+        fabric.backward(loss * (fabric.world_size / words))
+        if recipe.optimizer.clip:
+            fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.objective.observe(values)
+        return values
+
+    def _reduce(
+        self, terms: dict[str, Term], batch: CaptionBatch
+    ) -> tuple[dict[str, float], float]:
+        """Each term per word or caption, and the number of words, over all processes."""
+        own = torch.stack(
+            [batch.tokens.float(), batch.captions.float()]
+            + [term.total.detach().float() for term in terms.values()]
+        )
+        words, captions, *totals = self.fabric.all_reduce(own, reduce_op="sum").tolist()  # type: ignore[union-attr]
+        counts = {"word": words, "caption": captions}
+        values = {
+            name: total / counts[term.per]
+            for (name, term), total in zip(terms.items(), totals, strict=True)
+        }
+        return values, words
+
+    def _check(self, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            if not math.isfinite(value):
+                last = read_pointers(self.run).get("last")
+                good = (
+                    f"the last good checkpoint is {self.run / last}" if last else "none was saved"
+                )
+                raise TrainingError(
+                    f"step {self.position.step}: the term '{name}' is {value}; {good}. "
+                    "Lower optimizer.learning_rate or optimizer.clip"
+                )
+
+    def _log(self, values: dict[str, float]) -> None:
+        at = self.position
+        at.sums = {name: at.sums.get(name, 0.0) + value for name, value in values.items()}
+        at.summed += 1
+        if at.step % self.recipe.log_every == 0:
+            means = {name: total / at.summed for name, total in at.sums.items()}
+            rate = self.optimizer.param_groups[0]["lr"]
+            self._record({"step": at.step, "epoch": at.epoch, "rate": rate, **means})
+            at.sums, at.summed = {}, 0
+
+    def _record(self, record: dict[str, Any]) -> None:
+        if self.fabric.is_global_zero:
+            self.position.history_bytes = self.history.add(record)
+
+    def _show(self, bar: Any, values: dict[str, float], seconds: float) -> None:
+        if not bar.disable:
+            parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+            bar.set_postfix_str(f"epoch {self.position.epoch + 1}, {parts}", refresh=False)
+
+    # --- dev ------------------------------------------------------------------------------------
+
+    def evaluate(self) -> None:
+        """Caption the dev pictures; note the best score, cut the rate or stop where it stalls."""
+        recipe, at = self.recipe, self.position
+        scores: dict[str, float] = {}
+        if self.fabric.is_global_zero:
+            options = BeamOptions(beam=recipe.dev.beam)
+            captions = caption_cached(
+                self.captioner, self.vocabulary, self.dev_images, self.cache, options
+            )
+            scores = self._score(captions)
+            self._record({"step": at.step, "epoch": at.epoch, "dev": scores})
+        scores = self.fabric.broadcast(scores)
+        score = scores[recipe.dev.metric]
+        if at.best_score is None or score > at.best_score:
+            at.best_score, at.best_step, at.since_best, at.since_cut = score, at.step, 0, 0
+        else:
+            at.since_best, at.since_cut = at.since_best + 1, at.since_cut + 1
+        if recipe.schedule.name == "plateau" and at.since_cut > recipe.schedule.patience:
+            at.plateau_share, at.since_cut = at.plateau_share * recipe.schedule.factor, 0
+        at.finished = bool(recipe.dev.patience) and at.since_best >= recipe.dev.patience
+
+    def _score(self, captions: list[str]) -> dict[str, float]:
+        metrics = (*METRICS, "meteor") if self.recipe.dev.metric == "METEOR" else METRICS
+        return score_captions(captions, self.dev_images, metrics)
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def save(self, best: bool = False) -> None:
+        """Write a checkpoint and name it the last (and the best); older ones are deleted."""
+        random = self._random_states()
+        if not self.fabric.is_global_zero:
+            return
+        name = f"step-{self.position.step:07d}"
+        self.position.objective = self.objective.state()
+        save_checkpoint(
+            self.run / name,
+            self.captioner,
+            self.config(),
+            model_card(self.config(), self.recipe),
+            tensors=pack_tensors(self.optimizer, random),
+            training=self.position.to_json(),
+        )
+        pointers = read_pointers(self.run) | {"last": name} | ({"best": name} if best else {})
+        write_pointers(self.run, pointers)
+
+    def _random_states(self) -> list[torch.Tensor]:
+        gathered = self.fabric.all_gather(torch.get_rng_state())
+        states: torch.Tensor = gathered.view(self.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
+        return [state.clone() for state in states]
+
+    def config(self) -> dict[str, Any]:
+        """What a checkpoint says of itself."""
+        return {
+            "sightline": __version__,
+            "model": {"name": self.recipe.model["name"], **to_dict(self.captioner.config)},
+            "region_dim": self.encoder.dim,
+            "encoder": self.encoder.spec,
+            "decoding": {"beam": 5, "length_power": BeamOptions().length_power},
+            "training": {
+                "step": self.position.step,
+                "epoch": self.position.epoch,
+                "seconds": round(self.position.seconds),
+                "dev": {self.recipe.dev.metric: self.position.best_score},
+            },
+            "vocabulary": self.vocabulary.to_json(),
+        }
+
+    def resume(self) -> None:
+        """Go back to the last checkpoint, if there is one."""
+        if last := read_pointers(self.run).get("last"):
+            tensors, training = load_training(self.run / last)
+            load_weights(self.captioner, self.run / last)
+            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
+            self.position = Position.from_json(training)
+            self.objective.load_state(self.position.objective)
+        if self.fabric.is_global_zero:
+            self.history = History(self.run / "history.jsonl", self.position.history_bytes)
+
+
+def open_dataset(recipe: DataRecipe) -> CaptionDataset:
+    """The captioned pictures that a recipe names."""
+    if recipe.scenes is None:
+        return read_dataset(Path(str(recipe.path)).expanduser(), recipe.images)
+    scenes = recipe.scenes
+    return make_scene_dataset(
+        scenes.train,
+        scenes.dev,
+        scenes.test,
+        seed=scenes.seed,
+        difficulty=scenes.difficulty,
+        size=scenes.size,
+        bias=scenes.bias,
+    )
+
+
+def open_encoder(recipe: EncoderRecipe) -> Encoder:
+    """The image encoder that a recipe names."""
+    return create_encoder(
+        recipe.name, stage=recipe.stage, size=recipe.size, fit=recipe.fit, weights=recipe.weights
+    )

@@ -1,0 +1,160 @@
+"""A recipe: everything that decides a training run, as typed dataclasses read from YAML.
+
+`sightline train --print-config RECIPE` prints one with all its defaults.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from sightline.config import from_dict, to_dict
+from sightline.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ScenesRecipe:
+    """Synthetic scenes to train on, drawn in memory."""
+
+    train: int = 400
+    dev: int = 100
+    test: int = 100
+    difficulty: Literal["easy", "medium", "hard"] = "medium"
+    size: int = 128
+    bias: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class DataRecipe:
+    """Captioned pictures: a path (anything `sightline data check` reads) or scenes."""
+
+    path: str | None = None
+    images: str | None = None
+    scenes: ScenesRecipe | None = None
+    min_count: int = 5  # a word said less often in training is unknown
+    vocabulary_size: int | None = None  # at most so many words
+    max_length: int = 20  # words; longer training captions are cut there
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.scenes is None):
+            raise ConfigError("data: give either 'path' or 'scenes'")
+
+
+@dataclass(frozen=True)
+class EncoderRecipe:
+    """The image encoder; its regions are cached, and read from the cache."""
+
+    name: str = "efficientnet_lite2"
+    stage: str | None = None
+    size: int | None = None
+    fit: Literal["squash", "crop"] = "squash"
+    weights: str | None = None
+    cache: str | None = None  # folder for caches; default: the user's own
+
+
+@dataclass(frozen=True)
+class BatchRecipe:
+    """`image`: pictures with all their captions. `length`: captions of one length (paper 1)."""
+
+    by: Literal["image", "length"] = "image"
+    size: int = 32  # pictures, or captions; over all processes together
+
+
+@dataclass(frozen=True)
+class OptimizerRecipe:
+    """How a step is taken."""
+
+    name: Literal["adam", "adamw", "rmsprop"] = "adamw"
+    learning_rate: float = 5e-4
+    weight_decay: float = 0.01
+    betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
+    decay: float = 0.95  # rmsprop
+    clip: float = 5.0  # largest norm of the gradient; 0: no limit
+
+    def __post_init__(self) -> None:
+        if len(self.betas) != 2:
+            raise ConfigError("optimizer.betas: must be two numbers")
+
+
+@dataclass(frozen=True)
+class ScheduleRecipe:
+    """How the learning rate moves. `plateau` counts evaluations without a better dev score."""
+
+    name: Literal["constant", "cosine", "noam", "plateau"] = "cosine"
+    warmup: int = 200  # steps
+    minimum: float = 0.0  # share of the learning rate that cosine ends at
+    factor: float = 0.5  # plateau
+    patience: int = 1  # plateau
+
+
+@dataclass(frozen=True)
+class DevRecipe:
+    """Dev captions are decoded by beam search, never teacher-forced."""
+
+    metric: str = "CIDEr-D"  # BLEU-1 … BLEU-4, ROUGE-L, CIDEr-D, METEOR: the best checkpoint's
+    every: int = 1  # epochs
+    patience: int = 5  # evaluations without a better score before training stops; 0: never stop
+    beam: int = 3
+    pictures: int | None = None  # only the first so many
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run."""
+
+    data: DataRecipe
+    model: dict[str, Any] = field(default_factory=lambda: {"name": "soft_attention"})
+    objective: dict[str, Any] = field(default_factory=lambda: {"name": "cross_entropy"})
+    encoder: EncoderRecipe = field(default_factory=EncoderRecipe)
+    batch: BatchRecipe = field(default_factory=BatchRecipe)
+    optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
+    schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
+    dev: DevRecipe = field(default_factory=DevRecipe)
+    epochs: int = 20
+    seed: int = 0
+    checkpoint_every: int = 200  # steps, besides every evaluation
+    log_every: int = 20  # steps
+    devices: int = 1  # processes on this machine; more than one share every batch
+    accelerator: str = "auto"
+    precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
+
+
+def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
+    """Read a recipe and apply `key.key=value` overrides; every key and value is checked.
+
+    Relative paths in a recipe are relative to the folder the command runs in.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a recipe is a group of keys; see sightline train --help")
+    for override in overrides:
+        _override(values, override)
+    return from_dict(Recipe, values, path.name)
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    path, equals, text = override.partition("=")
+    if not equals:
+        raise ConfigError(f"'{override}': an override is key=value, such as epochs=5")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ConfigError(f"'{override}': the value is not YAML") from None
+    *groups, last = path.split(".")
+    for key in groups:
+        values = values.setdefault(key, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"'{override}': '{key}' is not a group of keys")
+    values[last] = value
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The whole recipe as YAML, defaults included."""
+    return str(yaml.safe_dump(to_dict(recipe), sort_keys=False))

@@ -1,0 +1,102 @@
+"""A run folder: the recipe, the history, the checkpoints; and how a run finds its place again.
+
+recipe.yaml        what is trained, defaults included
+history.jsonl      a line per `log_every` steps and per evaluation; no times, so that a run that
+                   was killed and resumed writes the very same file
+checkpoints.json   the names of the best and the last checkpoint
+step-*/            those checkpoints
+tensorboard/       the same as pictures
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sightline.errors import ConfigError
+from sightline.files import atomic_write
+from sightline.training.recipe import Recipe, dump_recipe
+
+
+@dataclass
+class Position:
+    """Where a run is: everything it needs to go on, apart from tensors."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # of the epoch
+    best_score: float | None = None
+    best_step: int = 0
+    since_best: int = 0  # evaluations without a better score
+    plateau_share: float = 1.0  # of the learning rate
+    since_cut: int = 0
+    finished: bool = False
+    history_bytes: int = 0
+    seconds: float = 0.0
+    sums: dict[str, float] = field(default_factory=dict)  # of the terms since the last log line
+    summed: int = 0
+    objective: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Position":
+        return cls(**values)
+
+
+class History:
+    """`history.jsonl`, cut back to where the checkpoint was when a run resumes."""
+
+    def __init__(self, path: Path, length: int) -> None:
+        self.path = path
+        path.touch()
+        with path.open("r+b") as file:
+            file.truncate(length)
+
+    def add(self, record: dict[str, Any]) -> int:
+        """Append a line; returns the file's length, for the checkpoint to keep."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+            return file.tell()
+
+
+def claim_run(folder: Path, recipe: Recipe) -> None:
+    """Make the run's folder, or see that it belongs to the same recipe."""
+    text = dump_recipe(recipe)
+    path = folder / "recipe.yaml"
+    if path.exists():
+        if path.read_text("utf-8") != text:
+            raise ConfigError(
+                f"{folder}: holds a run of another recipe; name a new folder with --run, or give "
+                "the recipe it was started with to go on with it"
+            )
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"{folder}: holds something else; name a new folder with --run")
+    with atomic_write(path) as file:
+        file.write(text)
+
+
+def pack_tensors(optimizer: torch.optim.Optimizer, random: list[torch.Tensor]) -> dict[str, Any]:
+    """An optimiser's state and every process's random state, as tensors by name."""
+    packed = {f"random.{rank}": state for rank, state in enumerate(random)}
+    for index, entries in optimizer.state_dict()["state"].items():
+        for name, tensor in entries.items():
+            packed[f"optimizer.{index}.{name}"] = tensor
+    return packed
+
+
+def unpack_tensors(optimizer: torch.optim.Optimizer, packed: dict[str, Any], rank: int) -> None:
+    """Put back what `pack_tensors` took."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, tensor in packed.items():
+        kind, _, rest = name.partition(".")
+        if kind == "optimizer":
+            index, _, entry = rest.partition(".")
+            state.setdefault(int(index), {})[entry] = tensor
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    torch.set_rng_state(packed[f"random.{rank}"])
