@@ -1,4 +1,4 @@
-"""Does `spice_spacy` rank captions as people do, compared with CIDEr-D, METEOR and BLEU-4?
+"""Do `spice_spacy` and BERTScore rank captions as people do, beside CIDEr-D, METEOR and BLEU-4?
 
     python benchmarks/spice_ranking.py FLICKR8K [--judgements ExpertAnnotations.txt] [--images 1000]
 
@@ -25,8 +25,8 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import kendalltau
 
+from sightline.metrics.bertscore import bertscore
 from sightline.metrics.spice_spacy import spice_spacy
 from sightline.metrics.tokenizer import tokenize
 
@@ -78,6 +78,9 @@ def scorers(pipelines: Sequence[str]) -> dict[str, Scorer]:
         )
 
     tools = {f"spice_spacy {pipeline}": spice(pipeline) for pipeline in pipelines}
+    tools["BERTScore-F"] = lambda candidates, references: (
+        bertscore(candidates, references)[2].per_image
+    )
     tools["CIDEr-D"] = reference_tool(lambda gts, res: Cider().compute_score(gts, res)[1])
     if shutil.which("java"):
         tools["METEOR"] = reference_tool(lambda gts, res: Meteor().compute_score(gts, res)[1])
@@ -110,10 +113,20 @@ def expert_agreement(
     for name, tool in tools.items():
         values = tool(candidates, references)
         ratings = np.concatenate([row[2] for row in rows])
-        tau = kendalltau(np.repeat(values, 3), ratings, variant="c").statistic
+        tau = kendall_tau_c(np.repeat(values, 3), ratings)
         table[name] = {"tau-c": tau, "pairs in order": preferred(values, pairs)}
     print(f"{len(rows)} caption-picture pairs rated three times; {len(pairs)} ordered pairs")
     return table
+
+
+def kendall_tau_c(values: np.ndarray, ratings: np.ndarray) -> float:
+    """Concordant minus discordant pairs, scaled for ties among a few distinct ratings (Stuart)."""
+    balance = sum(
+        float(np.sign(values - value) @ np.sign(ratings - rating))
+        for value, rating in zip(values, ratings, strict=True)
+    )  # counts every pair twice
+    levels = min(len(np.unique(values)), len(np.unique(ratings)))
+    return balance / (len(values) ** 2 * (levels - 1) / levels)
 
 
 def preferred(values: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:

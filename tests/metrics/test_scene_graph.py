@@ -78,6 +78,7 @@ def test_attributes(read, caption, attributes):
         ("a dog is on a couch", {("dog", "on", "couch")}),
         ("there is a dog on a couch", {("dog", "on", "couch")}),
         ("a dog sleeps on a couch", {("dog", "on", "couch")}),
+        ("there is a woman , wearing a green hat .", {("woman", "wear", "hat")}),
         ("a dog standing in front of a house", {("dog", "in front of", "house")}),
         ("a dog sits next to a cat", {("dog", "next to", "cat")}),
         ("a man wears a hat and a coat", {("man", "wear", "hat"), ("man", "wear", "coat")}),

@@ -160,7 +160,7 @@ def _subjects(verb: "Token") -> Iterator["Token"]:
     if explicit:
         for word in explicit:
             yield from _meant(word)
-    elif verb.dep_ in ("acl", "relcl"):
+    elif verb.dep_ == "acl":
         yield from _meant(verb.head)
     elif verb.dep_ in ("conj", "advcl", "xcomp", "ccomp"):
         yield from _bearers(verb.head)
