@@ -1,6 +1,9 @@
 """Encode every picture of a dataset once, into a region cache."""
 
 import itertools
+import multiprocessing
+import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +80,7 @@ def encode_pictures(
             num_workers=workers,
             collate_fn=list,
             prefetch_factor=4 if workers else None,
+            worker_init_fn=_end_with_parent,
         )
         seen: set[bytes] = set()
         for prepared in itertools.chain.from_iterable(loader):
@@ -97,6 +101,21 @@ def encode_pictures(
             append([prepared.key for prepared in batch], regions, windows)
             bar.update(len(batch))
     return errors
+
+
+def _end_with_parent(worker: int) -> None:
+    """Let a worker end when the process that started it is killed.
+
+    It would otherwise stay for ever, waiting to hand over its last pictures to nobody.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _batched(items: Iterable[Prepared], size: int) -> Iterator[list[Prepared]]:

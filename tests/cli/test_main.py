@@ -1,0 +1,108 @@
+"""The command line as a whole, run as its users run it."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from sightline import __version__
+from sightline.cli.main import cli, main
+
+
+def run(*arguments, **environment):
+    """`sightline ARGUMENTS` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from sightline.cli.main import main; main()", *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def commands(group, path=()):
+    """Every command there is, as the words one types."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+def test_help_lists_the_commands_and_imports_no_torch():
+    script = (
+        "import sys\nfrom sightline.cli.main import cli\n"
+        "try: cli(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('torch', 'matplotlib', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("[]")
+    assert "data " in done.stdout
+    assert "encode " in done.stdout
+
+
+@pytest.mark.parametrize("path", list(commands(cli)), ids=" ".join)
+def test_every_command_has_help(path):
+    result = CliRunner().invoke(cli, [*path, "--help"])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"Usage: cli {' '.join(path)} ")
+    assert len(result.output.splitlines()) > 5
+
+
+def test_version():
+    result = CliRunner().invoke(cli, ["--version"])
+    assert result.output == f"sightline, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        (["dta"], "Did you mean 'data'?"),
+        (["data", "chekc"], "Did you mean 'check'?"),
+        (["data", "xyzzy"], "Commands: check, stats, scenes."),
+    ],
+)
+def test_an_unknown_command_suggests(typed, hint):
+    result = CliRunner().invoke(cli, typed)
+    assert result.exit_code == 2
+    assert f"No such command '{typed[-1]}'. {hint}" in result.output
+
+
+def test_completion_script():
+    done = run(_SIGHTLINE_COMPLETE="bash_source")
+    assert "complete -o nosort -F _sightline_completion sightline" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("sightline da", ["data"]), ("sightline data ", ["check", "stats", "scenes"])],
+)
+def test_completion(words, offered):
+    done = run(
+        _SIGHTLINE_COMPLETE="bash_complete",
+        COMP_WORDS=words,
+        COMP_CWORD=str(len(words.split(" ")) - 1),
+    )
+    assert done.stdout.split() == [f"plain,{name}" for name in offered]
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path):
+    done = run("data", "stats", str(tmp_path / "nowhere"))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"sightline: {tmp_path / 'nowhere'}: no such file or folder\n"
+
+
+def test_so_is_what_the_system_refuses(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    target = str(tmp_path / "file" / "scenes")
+    monkeypatch.setattr(sys, "argv", ["sightline", "data", "scenes", target])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(f"sightline: {tmp_path / 'file'}")

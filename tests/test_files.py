@@ -1,0 +1,78 @@
+"""Files are written whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sightline.files import atomic_write, cache_folder
+
+
+def interrupted(path: Path) -> None:
+    with atomic_write(path) as file:
+        file.write("half")
+        raise KeyboardInterrupt
+
+
+def test_text_is_utf8_and_bytes_are_bytes(tmp_path):
+    with atomic_write(tmp_path / "a.txt") as file:
+        file.write("café")
+    assert (tmp_path / "a.txt").read_bytes() == "café".encode()
+    with atomic_write(tmp_path / "a.bin", "wb") as file:
+        file.write(b"\x00\xff")
+    assert (tmp_path / "a.bin").read_bytes() == b"\x00\xff"
+
+
+def test_until_the_end_the_old_file_is_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with atomic_write(path) as file:
+        file.write("new")
+        file.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+def test_an_interruption_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_folders_are_made(tmp_path):
+    with atomic_write(tmp_path / "new" / "folder" / "a.txt") as file:
+        file.write("x")
+    assert (tmp_path / "new" / "folder" / "a.txt").read_text() == "x"
+
+
+def test_permissions_are_those_of_any_new_file(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic_write(tmp_path / "a.txt") as file:
+            file.write("x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_contents_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
+    done = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr("os.fsync", lambda fd: (done.append("fsync"), fsync(fd)))
+    monkeypatch.setattr("os.replace", lambda a, b: (done.append("replace"), replace(a, b)))
+    with atomic_write(tmp_path / "a.txt") as file:
+        file.write("x")
+    assert done == ["fsync", "replace"]
+
+
+def test_cache_folder(monkeypatch):
+    monkeypatch.setenv("SIGHTLINE_CACHE", "~/mine")
+    assert cache_folder() == Path.home() / "mine"
+    monkeypatch.delenv("SIGHTLINE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_folder() == Path("/xdg/sightline")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "sightline"
