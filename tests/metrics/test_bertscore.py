@@ -9,7 +9,7 @@ import torch
 
 from sightline.errors import DataError, MissingExtraError, WeightsError
 from sightline.metrics import token_vectors
-from sightline.metrics.bertscore import bertscore
+from sightline.metrics.bertscore import BertScore, bertscore
 from sightline.metrics.token_vectors import caption_encoder, default_folder
 
 CANDIDATES = [
@@ -193,3 +193,14 @@ def test_importing_the_metrics_imports_no_heavy_library():
     code = "; ".join(f"import sightline.metrics.{name}" for name in modules)
     check = "import sys; assert not {'torch', 'spacy', 'transformers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{code}; {check}"], check=True)
+
+
+def test_batches_add_up(folder):
+    metric = BertScore(folder, idf=True)
+    for start in (0, 1):
+        metric.add(CANDIDATES[start::2], REFERENCES[start::2])
+    whole = bertscore(CANDIDATES, REFERENCES, model=folder, idf=True)
+    for part, score in zip(metric.scores(), whole, strict=True):
+        assert part.corpus == pytest.approx(score.corpus, abs=1e-6)
+    with pytest.raises(DataError, match="nothing to score"):
+        BertScore(folder).scores()

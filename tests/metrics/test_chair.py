@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sightline.errors import DataError
-from sightline.metrics.chair import chair, objects_named
+from sightline.metrics.chair import Chair, chair, objects_named
 
 CANDIDATES = [
     "a dog and a cat on a bench",
@@ -68,3 +68,12 @@ def test_says_what_is_wrong_with_annotations():
         chair(["a", "b"], [["a"], ["b"]], annotated=[["dog"]])
     with pytest.raises(DataError, match="no reference"):
         chair(["a"], [[]])
+
+
+def test_batches_add_up():
+    metric = Chair().add(CANDIDATES[:1], REFERENCES[:1]).add(CANDIDATES[1:], REFERENCES[1:])
+    for part, score in zip(metric.scores(), chair(CANDIDATES, REFERENCES), strict=True):
+        assert part.corpus == score.corpus
+    assert metric.pictures == objects_named(CANDIDATES, REFERENCES)
+    with pytest.raises(DataError, match="nothing to score"):
+        Chair().scores()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sightline.errors import DataError, MissingExtraError, WeightsError
-from sightline.metrics.spice_spacy import DEFAULT_PIPELINE, scene_graphs, spice_spacy
+from sightline.metrics.spice_spacy import DEFAULT_PIPELINE, SpiceSpacy, scene_graphs, spice_spacy
 
 REFERENCES = [
     ["A brown dog runs on the grass.", "The dog is running through a field of green grass."],
@@ -98,3 +98,11 @@ def test_a_missing_default_pipeline_is_a_missing_extra(monkeypatch):
 def test_refuses_wrong_shapes():
     with pytest.raises(DataError, match="no reference"):
         spice_spacy(["a dog"], [[]])
+
+
+def test_batches_add_up():
+    metric = SpiceSpacy().add(RIGHT[:1], REFERENCES[:1]).add(RIGHT[1:], REFERENCES[1:])
+    for part, score in zip(metric.scores(), spice_spacy(RIGHT, REFERENCES), strict=True):
+        np.testing.assert_array_equal(part.per_image, score.per_image)
+    with pytest.raises(DataError, match="nothing to score"):
+        SpiceSpacy().scores()

@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sightline.errors import WeightsError
+from sightline.errors import DataError, WeightsError
 from sightline.metrics.corpus import check_shapes
 from sightline.metrics.score import Floats, Score
 from sightline.metrics.token_vectors import (
@@ -31,6 +31,56 @@ if TYPE_CHECKING:
 
 _PICTURES_AT_ONCE = 256
 _LONG_WORK = 1000  # pictures; fewer take seconds
+
+
+class BertScore:
+    """BERTScore fed batch by batch; `model`, `layer` and `idf` are those of `bertscore`.
+
+    >>> _, _, f = BertScore(layer=5).add(["a dog runs"], [["a dog runs"]]).scores()
+    >>> f.name, round(f.corpus, 4)
+    ('BERTScore-F[all-MiniLM-L6-v2 L5]', 1.0)
+    """
+
+    def __init__(
+        self, model: Path | str | None = None, layer: int | None = None, idf: bool = False
+    ) -> None:
+        folder = default_folder() if model is None else Path(model).resolve()
+        self._encoder = caption_encoder(folder)
+        last = self._encoder.layers
+        if layer is not None and not 0 <= layer <= last:
+            raise WeightsError(f"no layer {layer} in '{folder}': it has layers 0 to {last}")
+        self._layer = last if layer is None else layer
+        self._idf = idf
+        name = DEFAULT_NAME if model is None else folder.name
+        self._label = f"[{name} L{self._layer}{' idf' if idf else ''}]"
+        self._candidates: list[str] = []
+        self._references: list[Sequence[str]] = []
+
+    def add(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Self:
+        """Take one candidate and one or more references for each of some more pictures."""
+        check_shapes(candidates, references)
+        self._candidates += candidates
+        self._references += references
+        return self
+
+    def scores(self) -> tuple[Score, Score, Score]:
+        """Precision, recall and F; the weights of `idf` are those of all references added."""
+        total = len(self._candidates)
+        if not total:
+            raise DataError("there is nothing to score: no candidate was given")
+        weights = _idf_weights(self._encoder, self._references) if self._idf else None
+        values = np.empty((total, 3))
+        starts = range(0, total, _PICTURES_AT_ONCE)
+        show = total >= _LONG_WORK
+        for start in progress(starts, "BERTScore", total=len(starts), unit="part", show=show):
+            part = slice(start, start + _PICTURES_AT_ONCE)
+            batch = (self._candidates[part], self._references[part])
+            values[part] = _score(self._encoder, self._layer, *batch, weights)
+        precision, recall, f = (
+            Score(f"BERTScore-{part}{self._label}", float(column.mean()), column)
+            for part, column in zip("PRF", values.T, strict=True)
+        )
+        return precision, recall, f
 
 
 def bertscore(
@@ -54,32 +104,7 @@ def bertscore(
     >>> f.name, round(f.corpus, 4)
     ('BERTScore-F[all-MiniLM-L6-v2 L6]', 1.0)
     """
-    check_shapes(candidates, references)
-    folder = default_folder() if model is None else Path(model).resolve()
-    encoder = caption_encoder(folder)
-    if layer is None:
-        layer = encoder.layers
-    elif not 0 <= layer <= encoder.layers:
-        raise WeightsError(f"no layer {layer} in '{folder}': it has layers 0 to {encoder.layers}")
-    weights = _idf_weights(encoder, references) if idf else None
-    values = np.empty((len(candidates), 3))
-    starts = range(0, len(candidates), _PICTURES_AT_ONCE)
-    for start in progress(
-        starts,
-        "BERTScore",
-        total=len(starts),
-        unit="part",
-        show=len(candidates) >= _LONG_WORK,
-    ):
-        part = slice(start, start + _PICTURES_AT_ONCE)
-        values[part] = _score(encoder, layer, candidates[part], references[part], weights)
-    name = DEFAULT_NAME if model is None else folder.name
-    label = f"[{name} L{layer}{' idf' if idf else ''}]"
-    precision, recall, f = (
-        Score(f"BERTScore-{part}{label}", float(column.mean()), column)
-        for part, column in zip("PRF", values.T, strict=True)
-    )
-    return precision, recall, f
+    return BertScore(model, layer, idf).add(candidates, references).scores()
 
 
 def _idf_weights(encoder: CaptionEncoder, references: Sequence[Sequence[str]]) -> "Tensor":

