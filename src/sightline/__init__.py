@@ -1,3 +1,31 @@
-"""Image captions you can check: every word shows what it looked at."""
+"""Image captions you can check: every word shows what it looked at.
+
+captioner = sightline.load("runs/flickr8k")
+caption = captioner.caption("photo.jpg")
+print(caption.text, caption.words[1].alternatives)
+caption.plot("photo-attention.png")
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+__all__ = ["Caption", "Captioner", "__version__", "load"]
+
+if TYPE_CHECKING:
+    from sightline.captioner import Captioner
+    from sightline.captions import Caption
+
+    load = Captioner.load
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use, so that `import sightline` does not wait for torch.
+    if name in ("Captioner", "load"):
+        from sightline.captioner import Captioner
+
+        return Captioner if name == "Captioner" else Captioner.load
+    if name == "Caption":
+        from sightline.captions import Caption
+
+        return Caption
+    raise AttributeError(f"module 'sightline' has no attribute '{name}'")

@@ -12,6 +12,11 @@ from sightline.errors import SightlineError
 # Command name -> (module, one line for the list of commands). The line lives here so that
 # `sightline --help` and shell completion import no command, and so no torch.
 COMMANDS = {
+    "caption": ("sightline.cli.caption", "Caption pictures."),
+    "train": ("sightline.cli.train", "Train a captioner by a recipe."),
+    "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
+    "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
+    "models": ("sightline.cli.models", "List the captioners that can be trained."),
     "data": ("sightline.cli.data", "Check, measure or make captioned pictures."),
     "encode": ("sightline.cli.encode", "Encode every picture of a dataset once, into a cache."),
     "encoders": ("sightline.cli.encoders", "List the image encoders, or fetch one's weights."),

@@ -45,6 +45,17 @@ def list_models() -> list[str]:
     return list(MODELS)
 
 
+def model_config(name: str, options: dict[str, Any] | None = None) -> Any:
+    """The configuration of a captioner, checked, without building it.
+
+    >>> model_config("soft_attention", {"state_width": 64}).state_width
+    64
+    """
+    if name not in MODELS:
+        raise ConfigError(f"model: none is called '{name}'; {nearest(name, list(MODELS))}")
+    return from_dict(MODELS[name].config, options or {}, f"model {name}")
+
+
 def create_model(
     name: str, vocabulary_size: int, region_dim: int, options: dict[str, Any] | None = None
 ) -> CaptionModel:
@@ -54,9 +65,6 @@ def create_model(
     >>> model.config.state_width
     64
     """
-    if name not in MODELS:
-        raise ConfigError(f"model: none is called '{name}'; {nearest(name, list(MODELS))}")
-    card = MODELS[name]
-    config: Any = from_dict(card.config, options or {}, f"model {name}")
-    model: CaptionModel = card.build(vocabulary_size, region_dim, config)
+    config = model_config(name, options)
+    model: CaptionModel = MODELS[name].build(vocabulary_size, region_dim, config)
     return model

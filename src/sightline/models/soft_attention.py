@@ -121,7 +121,8 @@ class SoftAttention(CaptionModel):
         """One step of the recurrence, up to but not including the output layer."""
         hidden, cell = state["hidden"], state["cell"]
         query = self.query(hidden)[:, :, None]
-        energy = self.score(torch.tanh(memory["keys"][:, None] + query)).squeeze(-1)
+        # In place: to allocate another (B, K, L, A) takes longer than the tanh.
+        energy = self.score((memory["keys"][:, None] + query).tanh_()).squeeze(-1)
         energy = energy.masked_fill(~memory["mask"][:, None], float("-inf"))
         attention, weights, signals = self._look(energy)
         beta = torch.sigmoid(self.gate(hidden))

@@ -18,23 +18,21 @@ from sightline.checkpoint import (
     write_pointers,
 )
 from sightline.config import to_dict
-from sightline.data.dataset import CaptionDataset, CaptionedImage
+from sightline.data.dataset import CaptionedImage
 from sightline.data.encode import encode_pictures
-from sightline.data.readers import read_dataset
 from sightline.data.region_cache import RegionCache
-from sightline.data.scenes import make_scene_dataset
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
-from sightline.encoders.encoder import Encoder, create_encoder
 from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
-from sightline.models.registry import create_model
+from sightline.models.registry import create_model, model_config
 from sightline.progress import progress
 from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.captioning import METRICS, caption_cached, score_captions
 from sightline.training.card import model_card
+from sightline.training.data import dataset_of, encoder_of
 from sightline.training.objective import Objective, Term, create_objective
-from sightline.training.recipe import DataRecipe, EncoderRecipe, Recipe
+from sightline.training.recipe import Recipe
 from sightline.training.run import (
     History,
     Position,
@@ -47,6 +45,10 @@ from sightline.training.schedule import create_optimizer, rate_share
 
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     """Train by a recipe, from the last checkpoint of `run` if there is one."""
+    model_config(
+        recipe.model["name"], recipe.model_options
+    )  # mistakes show before long work begins
+    create_objective(recipe.objective)
     claim_run(run, recipe)
     strategy = "ddp_spawn" if recipe.devices > 1 else "auto"
     fabric = Fabric(
@@ -69,10 +71,10 @@ class Trainer:
 
     def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
         self.fabric, self.recipe, self.run, self.show_progress = fabric, recipe, run, show_progress
-        dataset = open_dataset(recipe.data)
+        dataset = dataset_of(recipe.data)
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
-        self.encoder = open_encoder(recipe.encoder)
+        self.encoder = encoder_of(recipe.encoder)
         self.cache = self._encode([*self.train_images, *self.dev_images])
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
@@ -88,9 +90,8 @@ class Trainer:
             world_size=fabric.world_size,
         )
         torch.manual_seed(recipe.seed)  # the same first weights on every process
-        options = {key: value for key, value in recipe.model.items() if key != "name"}
         self.captioner: CaptionModel = create_model(
-            str(recipe.model.get("name")), len(self.vocabulary), self.encoder.dim, options
+            recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
         )
         self.optimizer: Any = create_optimizer(self.captioner.parameters(), recipe.optimizer)
         self.model: nn.Module
@@ -297,26 +298,3 @@ class Trainer:
             self.objective.load_state(self.position.objective)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)
-
-
-def open_dataset(recipe: DataRecipe) -> CaptionDataset:
-    """The captioned pictures that a recipe names."""
-    if recipe.scenes is None:
-        return read_dataset(Path(str(recipe.path)).expanduser(), recipe.images)
-    scenes = recipe.scenes
-    return make_scene_dataset(
-        scenes.train,
-        scenes.dev,
-        scenes.test,
-        seed=scenes.seed,
-        difficulty=scenes.difficulty,
-        size=scenes.size,
-        bias=scenes.bias,
-    )
-
-
-def open_encoder(recipe: EncoderRecipe) -> Encoder:
-    """The image encoder that a recipe names."""
-    return create_encoder(
-        recipe.name, stage=recipe.stage, size=recipe.size, fit=recipe.fit, weights=recipe.weights
-    )

@@ -120,6 +120,16 @@ class Recipe:
     accelerator: str = "auto"
     precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
 
+    def __post_init__(self) -> None:
+        for group, options in {"model": self.model, "objective": self.objective}.items():
+            if not isinstance(options.get("name"), str):
+                raise ConfigError(f"{group}: 'name' is missing")
+
+    @property
+    def model_options(self) -> dict[str, Any]:
+        """The model's own options, without its name."""
+        return {key: value for key, value in self.model.items() if key != "name"}
+
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe and apply `key.key=value` overrides; every key and value is checked.

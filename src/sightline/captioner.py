@@ -1,0 +1,193 @@
+"""`Captioner`: a picture in; captions with everything that is known of their words out."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from PIL.Image import Image
+
+from sightline.captions import Caption, Word
+from sightline.checkpoint import find_checkpoint, load_config, load_model
+from sightline.data.vocabulary import END, PAD, Vocabulary
+from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.decoding.constraints import Constraints
+from sightline.decoding.ensemble import Ensemble
+from sightline.decoding.hypotheses import Hypotheses
+from sightline.decoding.words import describe_words
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError
+from sightline.models.interface import CaptionModel, Memory
+from sightline.pictures import open_picture
+
+Picture = Path | str | bytes | Image
+
+
+class Captioner:
+    """An image encoder, a captioner and its words, ready for pictures.
+
+    >>> captioner = sightline.load("runs/flickr8k")  # doctest: +SKIP
+    >>> captioner.caption("photo.jpg").text  # doctest: +SKIP
+    'a dog runs through the grass'
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        model: CaptionModel,
+        vocabulary: Vocabulary,
+        options: BeamOptions | None = None,
+    ) -> None:
+        self.encoder, self.model, self.vocabulary = encoder, model.eval(), vocabulary
+        self.options = options or BeamOptions()
+
+    @classmethod
+    def load(cls, *paths: Path | str) -> "Captioner":
+        """From a checkpoint folder or a training run; from several, their ensemble."""
+        if not paths:
+            raise ConfigError("no checkpoint was named: give a folder or a training run")
+        folders = [find_checkpoint(Path(path)) for path in paths]
+        configs = [load_config(folder) for folder in folders]
+        for folder, config in zip(folders[1:], configs[1:], strict=True):
+            for part in ("vocabulary", "encoder"):
+                if config[part] != configs[0][part]:
+                    raise ConfigError(
+                        f"{folder}: has another {part} than {folders[0]}; only captioners with the "
+                        f"same {part} can be averaged"
+                    )
+        loaded = [
+            load_model(folder, config) for folder, config in zip(folders, configs, strict=True)
+        ]
+        model = loaded[0][0] if len(loaded) == 1 else Ensemble([model for model, _ in loaded])
+        defaults = configs[0].get("decoding", {})
+        options = BeamOptions(
+            beam=defaults.get("beam", BeamOptions.beam),
+            length_power=defaults.get("length_power", BeamOptions.length_power),
+        )
+        return cls(Encoder.from_spec(configs[0]["encoder"]), model, loaded[0][1], options)
+
+    @overload
+    def caption(self, pictures: Picture, **options: Any) -> Caption: ...
+    @overload
+    def caption(self, pictures: Sequence[Picture], **options: Any) -> list[Caption]: ...
+    def caption(self, pictures: Picture | Sequence[Picture], **options: Any) -> Any:
+        """The best caption of a picture, or of each picture of a list.
+
+        Options are those of `captions`.
+        """
+        if isinstance(pictures, Path | str | bytes | Image):
+            return self.captions([pictures], **options)[0][0]
+        return [best[0] for best in self.captions(pictures, **options)]
+
+    def captions(
+        self,
+        pictures: Sequence[Picture],
+        *,
+        alternatives: int = 5,
+        avoid: Sequence[str] = (),
+        require: Sequence[str] = (),
+        **options: Any,
+    ) -> list[list[Caption]]:
+        """The `n_best` captions of each picture, best first.
+
+        `options` are fields of `BeamOptions` (`beam`, `n_best`, `groups` …) and of `Constraints`
+        (`max_length`, `no_repeat_ngram` …); `avoid` and `require` are words.
+        """
+        search = self._search_options(options, avoid, require)
+        opened = [self.open(picture) for picture in pictures]
+        if not opened:
+            return []
+        regions = self.regions(opened)
+        with torch.no_grad():
+            memory = self.model.encode(regions)
+            found = beam_search(self.model, memory, search)
+            return self._describe(found, memory, regions, opened, alternatives)
+
+    def regions(self, pictures: Sequence[Image]) -> Regions:
+        """What the encoder sees of opened pictures."""
+        prepared = [self.encoder.preprocessing.prepare(picture) for picture in pictures]
+        pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared]))
+        with torch.inference_mode():
+            regions = self.encoder(pixels, torch.tensor([window for _, window in prepared]))
+        # Half precision, as in the cache that training reads: the same numbers in, the same out.
+        return Regions(regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone())
+
+    def open(self, picture: Picture) -> Image:
+        """A picture as `captions` takes it, opened once; or a `PictureError`."""
+        if isinstance(picture, Image):
+            return picture.convert("RGB")
+        return open_picture(picture, reduced_to=2 * self.encoder.preprocessing.size)
+
+    def _search_options(
+        self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
+    ) -> BeamOptions:
+        limits = {field.name for field in dataclasses.fields(Constraints)}
+        searching = {field.name for field in dataclasses.fields(BeamOptions)}
+        for name in options:
+            if name not in limits | searching:
+                raise ConfigError(f"no decoding option is called '{name}'")
+        constraints = Constraints(
+            **{name: value for name, value in options.items() if name in limits},
+            avoid=self._ids(avoid),
+            require=self._ids(require),
+        )
+        own = {name: value for name, value in options.items() if name in searching}
+        # A list of five needs at least five beams; nobody wants to be told so.
+        own["beam"] = max(own.get("beam", self.options.beam), own.get("n_best", 1))
+        return dataclasses.replace(self.options, constraints=constraints, **own)
+
+    def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
+        for word in words:
+            if word not in self.vocabulary:
+                raise ConfigError(f"the captioner does not know the word '{word}'")
+        return tuple(self.vocabulary.id(word) for word in words)
+
+    def _describe(
+        self,
+        found: Hypotheses,
+        memory: Memory,
+        regions: Regions,
+        pictures: Sequence[Image],
+        alternatives: int,
+    ) -> list[list[Caption]]:
+        details = describe_words(self.model, memory, found.tokens, alternatives)
+        captions = []
+        for b, picture in enumerate(pictures):
+            there = regions.mask[b]
+            boxes = tuple(tuple(box) for box in regions.boxes[b][there].tolist())
+            own = []
+            for n in range(found.tokens.shape[1]):
+                words = tuple(
+                    Word(
+                        text=self.vocabulary.words[token],
+                        log_probability=float(details.log_probs[b, n, t]),
+                        alternatives=tuple(
+                            (self.vocabulary.words[i], float(p))
+                            for i, p in zip(
+                                details.alternatives[b, n, t].tolist(),
+                                details.alternative_log_probs[b, n, t].tolist(),
+                                strict=True,
+                            )
+                            if i != token
+                        ),
+                        attention=tuple(details.attention[b, n, t][there].tolist()),
+                        signals={k: float(v[b, n, t]) for k, v in details.signals.items()},
+                    )
+                    for t, token in enumerate(found.tokens[b, n].tolist())
+                    if token not in (END, PAD)
+                )
+                own.append(
+                    Caption(
+                        text=" ".join(word.text for word in words),
+                        words=words,
+                        log_probability=float(found.log_probs[b, n]),
+                        score=float(found.scores[b, n]),
+                        boxes=boxes,
+                        picture=picture,
+                    )
+                )
+            captions.append(own)
+        return captions

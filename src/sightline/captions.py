@@ -1,0 +1,94 @@
+"""A caption as a person or a program reads it: text, and for every word what is known of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from sightline.data.dataset import Box
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a caption."""
+
+    text: str
+    log_probability: float
+    alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
+    attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
+    signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "log_probability": self.log_probability,
+            "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
+            "attention": list(self.attention),
+            "signals": self.signals,
+        }
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A caption of a picture.
+
+    `score` is what captions of one picture are ranked by; `log_probability` is that of the whole
+    caption, its end included. `boxes` are the regions that attention speaks of, as fractions of the
+    picture.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    log_probability: float
+    score: float
+    boxes: tuple[Box, ...]
+    picture: Image | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; the picture itself is not in it."""
+        return {
+            "text": self.text,
+            "log_probability": self.log_probability,
+            "score": self.score,
+            "words": [word.to_json() for word in self.words],
+            "boxes": [list(box) for box in self.boxes],
+        }
+
+    def attention_map(self, word: int, height: int, width: int) -> NDArray[np.float64]:
+        """The attention of a word over a grid of `height` x `width` points of the picture.
+
+        A region's weight is spread evenly over its box; overlapping boxes add up.
+        """
+        return spread(self.words[word].attention, self.boxes, height, width)
+
+    def plot(self, path: Path | str) -> None:
+        """Draw the picture once per word, lit where the word looked, as in the papers' figures."""
+        from sightline.report.attention import plot_attention
+
+        plot_attention(self, Path(path))
+
+
+def spread(
+    weights: Sequence[float], boxes: Sequence[Box], height: int, width: int
+) -> NDArray[np.float64]:
+    """Weights of boxes as densities over a grid of points: their mean is the weights' sum.
+
+    >>> spread([1.0], [(0.0, 0.0, 0.5, 1.0)], 1, 2).tolist()
+    [[2.0, 0.0]]
+    """
+    density = np.zeros((height, width))
+    y = (np.arange(height) + 0.5) / height
+    x = (np.arange(width) + 0.5) / width
+    for weight, (x0, y0, x1, y1) in zip(weights, boxes, strict=True):
+        rows = slice(*np.searchsorted(y, (y0, y1)))
+        columns = slice(*np.searchsorted(x, (x0, x1)))
+        area = max((x1 - x0) * (y1 - y0), 1e-12)
+        density[rows, columns] += weight / area
+    return density

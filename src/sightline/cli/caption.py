@@ -1,0 +1,112 @@
+"""`sightline caption`."""
+
+import glob
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sightline.cli.options import json_option, print_json
+from sightline.errors import ConfigError, PictureError
+
+_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+_BATCH = 16
+
+
+@click.command("caption")
+@click.argument("pictures", nargs=-1, required=True)
+@click.option(
+    "--model",
+    "models",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="A checkpoint or a training run; given several times, their average.",
+)
+@click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
+@click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")
+@click.option("--groups", type=click.IntRange(1), default=1, help="Groups of diverse beams.")
+@click.option("--max-length", type=click.IntRange(1), default=20, show_default=True)
+@click.option("--no-repeat", type=click.IntRange(0), default=0, help="No n words in a row twice.")
+@click.option("--avoid", multiple=True, metavar="WORD", help="A word that must not appear.")
+@click.option("--require", multiple=True, metavar="WORD", help="A word that must appear.")
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for a figure per picture: what every word looked at.",
+)
+@json_option
+def command(
+    pictures: tuple[str, ...],
+    models: tuple[Path, ...],
+    beam: int | None,
+    n_best: int,
+    groups: int,
+    max_length: int,
+    no_repeat: int,
+    avoid: tuple[str, ...],
+    require: tuple[str, ...],
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Caption PICTURES: files, folders or patterns such as 'holiday/*.jpg'.
+
+    A picture that cannot be read is named and skipped (exit code 1).
+    """
+    paths = list(_find(pictures))
+    from sightline.captioner import Captioner
+
+    captioner = Captioner.load(*models)
+    options: dict[str, Any] = {
+        "n_best": n_best,
+        "groups": groups,
+        "max_length": max_length,
+        "no_repeat_ngram": no_repeat,
+        "avoid": avoid,
+        "require": require,
+    }
+    if beam is not None:
+        options["beam"] = beam
+    skipped = False
+    records = []
+    for start in range(0, len(paths), _BATCH):
+        opened = []
+        for path in paths[start : start + _BATCH]:
+            try:
+                opened.append((path, captioner.open(path)))
+            except PictureError as error:
+                click.echo(f"sightline: skipped: {error}", err=True)
+                skipped = True
+        found = captioner.captions([picture for _, picture in opened], **options)
+        for (path, _), captions in zip(opened, found, strict=True):
+            if figure is not None:
+                captions[0].plot(figure / f"{path.stem}.png")
+            if as_json:
+                record = {"picture": str(path), "captions": [c.to_json() for c in captions]}
+                records.append(record)
+            else:
+                for caption in captions:
+                    score = f"  ({caption.score:.2f})" if n_best > 1 else ""
+                    click.echo(f"{path}: {caption.text}{score}")
+    if as_json:
+        print_json(records)
+    sys.exit(skipped)
+
+
+def _find(pictures: tuple[str, ...]) -> Iterator[Path]:
+    for name in pictures:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+            if not inside:
+                raise ConfigError(f"{path}: no pictures in this folder")
+            yield from inside
+        elif any(sign in name for sign in "*?[") and not path.exists():
+            matches = sorted(glob.glob(name, recursive=True))
+            if not matches:
+                raise ConfigError(f"{name}: no picture fits this pattern")
+            yield from map(Path, matches)
+        else:
+            yield path

@@ -1,0 +1,111 @@
+"""`sightline evaluate`."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from sightline.cli.options import console, images_option, json_option, open_dataset, print_json
+from sightline.errors import ConfigError
+from sightline.files import atomic_write
+
+
+@click.command("evaluate")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--split", default="test", show_default=True)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Dataset to caption; default: the one of the run's recipe.",
+)
+@images_option
+@click.option("--beam", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--length-power", type=float, default=0.7, show_default=True)
+@click.option(
+    "--metrics",
+    default="bleu,rouge-l,cider-d,meteor",
+    show_default=True,
+    help="As sightline score takes them.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the captions (COCO results format), the scores and the per-image table; "
+    "default: evaluation-SPLIT in the run.",
+)
+@json_option
+def command(
+    run: Path,
+    split: str,
+    data: Path | None,
+    images: Path | None,
+    beam: int,
+    length_power: float,
+    metrics: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Caption a split with the best checkpoint of RUN, and score the captions.
+
+    Regions come from the cache; pictures that are not in it yet are encoded first.
+    """
+    from sightline.captioner import Captioner
+    from sightline.data.encode import encode_pictures
+    from sightline.data.region_cache import RegionCache
+    from sightline.decoding.beam import BeamOptions
+    from sightline.metrics.report import measure
+    from sightline.training.captioning import caption_cached
+    from sightline.training.data import dataset_of, load_recipe_of
+
+    options = BeamOptions(beam=beam, length_power=length_power)
+    root = None
+    if data is not None:
+        dataset = open_dataset(data, images)
+    else:
+        recipe = load_recipe_of(run)
+        dataset, root = dataset_of(recipe.data), recipe.encoder.cache
+    chosen = dataset.split(split)
+    captioner = Captioner.load(run)
+    cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
+    errors = encode_pictures(
+        [image.picture for image in chosen], captioner.encoder, cache, show_progress=True
+    )
+    if errors:
+        raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
+    captions = caption_cached(
+        captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
+    )
+    scores = measure(captions, [image.captions for image in chosen], metrics.split(","))
+
+    folder = output or run / f"evaluation-{split}"
+    with atomic_write(folder / "captions.json") as file:
+        rows = zip(chosen, captions, strict=True)
+        json.dump([{"image_id": i.id, "caption": c} for i, c in rows], file, ensure_ascii=False)
+    with atomic_write(folder / "per-image.csv") as file:
+        writer = csv.writer(file)
+        writer.writerow(["image_id", "caption", *(score.name for score in scores)])
+        for number, (image, caption) in enumerate(zip(chosen, captions, strict=True)):
+            values = (f"{score.per_image[number]:.6f}" for score in scores)
+            writer.writerow([image.id, caption, *values])
+    summary: dict[str, Any] = {
+        "split": split,
+        "pictures": len(chosen),
+        "beam": beam,
+        "length_power": length_power,
+        "scores": {score.name: score.corpus for score in scores},
+    }
+    with atomic_write(folder / "scores.json") as file:
+        json.dump(summary, file, indent=1)
+    if as_json:
+        print_json(summary)
+        return
+    table = Table("metric", f"{split}, {len(chosen):,} pictures", box=None, pad_edge=False)
+    table.columns[1].justify = "right"
+    for score in scores:
+        table.add_row(score.name, f"{100 * score.corpus:.2f}")
+    console.print(table)
+    console.print(f"\nCaptions, scores and a table per picture are in {folder}.")

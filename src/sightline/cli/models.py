@@ -1,0 +1,36 @@
+"""`sightline models`."""
+
+from typing import Any
+
+import click
+from rich.table import Table
+
+from sightline.cli.options import console, json_option, print_json
+
+
+@click.command("models")
+@json_option
+def command(as_json: bool) -> None:
+    """List the captioners that can be trained: name, paper, parameters at default size."""
+    from sightline.models.registry import MODELS, create_model
+
+    rows: list[dict[str, Any]] = []
+    for name, card in MODELS.items():
+        # At the sizes of Flickr8k: 2,543 words, regions of EfficientNet-Lite.
+        model = create_model(name, 2543, 1280)
+        rows.append(
+            {
+                "name": name,
+                "paper": card.paper,
+                "summary": card.summary,
+                "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("model", "paper", "what it is", "parameters", box=None, pad_edge=False)
+    table.columns[3].justify = "right"
+    for row in rows:
+        table.add_row(row["name"], row["paper"], row["summary"], f"{row['parameters'] / 1e6:.1f} M")
+    console.print(table)

@@ -1,0 +1,38 @@
+"""`sightline train`."""
+
+import importlib.util
+from pathlib import Path
+
+import click
+
+from sightline.errors import MissingExtraError
+from sightline.training.recipe import dump_recipe, load_recipe
+
+
+@click.command("train")
+@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option(
+    "--run",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the run; default: runs/ and the recipe's name. If it holds a run of the same "
+    "recipe, training goes on where that stopped.",
+)
+@click.option("--print-config", is_flag=True, help="Print the recipe with all defaults, and stop.")
+def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, print_config: bool) -> None:
+    """Train a captioner by RECIPE, a YAML file; KEY=VALUE changes it (optimizer.clip=1 epochs=5).
+
+    May be killed at any moment: the same command goes on from the last checkpoint, to the same
+    weights, bit for bit, as if it had never stopped.
+    """
+    chosen = load_recipe(recipe, overrides)
+    if print_config:
+        click.echo(dump_recipe(chosen), nl=False)
+        return
+    if importlib.util.find_spec("lightning_fabric") is None:
+        raise MissingExtraError("training", "train")
+    from sightline.training.loop import train
+
+    folder = run or Path("runs") / f"{recipe.parent.name}-{recipe.stem}"
+    train(chosen, folder, show_progress=True)
+    click.echo(f"Done. Caption a picture: sightline caption --model {folder} photo.jpg")

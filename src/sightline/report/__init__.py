@@ -1,0 +1,1 @@
+"""Figures of captions and of what they rest on."""
