@@ -155,6 +155,13 @@ def test_a_torchvision_file_of_the_user(torchvision_file):
     assert again.fingerprint == encoder.fingerprint
 
 
+def test_a_spec_holds_wherever_it_is_read(torchvision_file, monkeypatch, tmp_path):
+    monkeypatch.chdir(torchvision_file.parent)
+    spec = create_encoder("resnet50", weights=torchvision_file.name).spec
+    monkeypatch.chdir(tmp_path)
+    assert Encoder.from_spec(spec).spec == spec
+
+
 def test_a_spec_insists_on_the_content_of_its_weights(torchvision_file, tmp_path):
     spec = create_encoder("resnet50", weights=torchvision_file).spec
     with pytest.raises(WeightsError, match="other content than asked for"):

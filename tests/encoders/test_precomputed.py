@@ -107,6 +107,15 @@ def test_tsv_may_have_a_header_and_empty_lines(tmp_path):
     assert list(TsvRegions(path)) == ["1"]
 
 
+def test_tsv_that_changed_after_it_was_opened(tmp_path):
+    path = tmp_path / "trainval.tsv"
+    path.write_text(tsv_row(1, vectors()) + tsv_row(2, vectors()))
+    regions = TsvRegions(path)
+    path.write_text(tsv_row(1, vectors(1)) + tsv_row(2, vectors()))
+    with pytest.raises(DataError, match="has changed"):
+        regions["2"]
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

@@ -51,8 +51,9 @@ class Encoder(nn.Module):
         cells = card.stages[stage].cells(preprocessing.size)
         self.grid = (cells, cells)
         self._weights, self._chosen_weights = weights, chosen_weights
-        self.register_buffer("mean", torch.tensor(preprocessing.mean).view(1, 3, 1, 1), False)
-        self.register_buffer("std", torch.tensor(preprocessing.std).view(1, 3, 1, 1), False)
+        mean, std = torch.tensor([preprocessing.mean, preprocessing.std]).view(2, 1, 3, 1, 1)
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("std", std, persistent=False)
 
     @property
     def fingerprint(self) -> str:
@@ -139,7 +140,7 @@ def create_encoder(
     network.requires_grad_(False)
     convention = file.convention
     preprocessing = Preprocessing(size, fit, convention.channels, convention.mean, convention.std)
-    chosen = None if weights is None else str(weights)
+    chosen = None if weights is None else str(file.path.resolve())
     return Encoder(card, network, stage, preprocessing, file, chosen).eval()
 
 

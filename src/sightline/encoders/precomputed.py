@@ -127,6 +127,8 @@ class TsvRegions:
             file.seek(self._offsets[image_id])
             fields = file.readline().rstrip(b"\r\n").split(b"\t")
         where = f"{self.path}, picture '{image_id}'"
+        if fields[0].decode(errors="replace") != image_id:
+            raise DataError(f"{where}: the file has changed since it was opened; open it again")
         if len(fields) != len(_COLUMNS):
             raise DataError(f"{where}: {len(fields)} columns instead of {', '.join(_COLUMNS)}")
         try:
