@@ -105,6 +105,12 @@ def test_the_first_few_or_all(folder):
     assert "no5.png" in run(folder, "--all").stdout
 
 
+def test_long_names_are_not_cut_short(folder):
+    name = "".join(f"{number:04d}-" for number in range(30)) + ".png"
+    save(folder, A, {"image": name, "captions": ["x"], "split": "train"})
+    assert "…" not in run(folder).stdout
+
+
 def test_boxes_are_kept_in_the_copy(folder):
     save(folder, B)
     content = {

@@ -83,6 +83,7 @@ def _print_table(findings: list[Finding], show_all: bool) -> None:
     counts = Counter(finding.kind for finding in findings)
     table = Table("found", "times", "which", "a cleaned copy has", box=None, pad_edge=False)
     table.columns[1].justify = "right"
+    table.columns[2].overflow = "fold"  # a name cut short is no help
     for kind in KINDS:
         names = [
             f"{finding.name} ({finding.detail})"
@@ -111,9 +112,11 @@ def _print_verdict(
     sentences = sum(len(image.captions) for image in cleaned)
     usable = f"{len(cleaned):,} pictures ({sizes}), {sentences:,} captions"
     if not any(finding.kind.is_error for finding in findings):
-        console.print(f"[green]Sound[/]: {usable}.")
+        console.print(f"[green]Sound[/]: {usable}.", soft_wrap=True)
         return
-    console.print(f"[red]To be mended[/]: of {len(captions):,} pictures, usable are {usable}.")
+    console.print(
+        f"[red]To be mended[/]: of {len(captions):,} pictures, usable are {usable}.", soft_wrap=True
+    )
     click.echo(
         f"Cleaned copy written to {fix}." if fix else "--fix FILE.jsonl writes a cleaned copy."
     )

@@ -41,7 +41,7 @@ NO_PICTURE = Kind("captions of an unlisted picture", True, "captions left out")
 EMPTY = Kind("empty caption", True, "caption left out")
 TOO_LONG = Kind(f"caption of over {LONGEST_CAPTION} tokens", True, "caption left out")
 ENCODING = Kind("broken characters in a caption", True, "repaired where possible, else left out")
-DUPLICATE = Kind("same picture under two names", False, "both kept, they are in one split")
+DUPLICATE = Kind("same picture under two names", False, "both kept; no two splits share it")
 NO_SPLIT = Kind("picture in no split", False, "kept; in no split it is not used")
 
 KINDS = (
