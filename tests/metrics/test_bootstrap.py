@@ -18,6 +18,13 @@ def test_a_clear_difference_is_found():
     assert found.p < 0.01
 
 
+def test_the_p_value_counts_both_directions():
+    assert compare(scores([1, 2]), scores([0, 0]), resamples=99).p == pytest.approx(0.02)
+    # One draw of two pictures in four holds only the one where the first system is behind.
+    found = compare(scores([3, 0]), scores([0, 1]), resamples=20000)
+    assert found.p == pytest.approx(2 / 4, abs=0.02)
+
+
 def test_no_difference_is_not_found():
     values = np.random.default_rng(2).random(100)
     found = compare(scores(values), scores(values))

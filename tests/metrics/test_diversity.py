@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from sightline.errors import DataError
@@ -38,6 +40,15 @@ def test_self_cider_runs_from_same_to_nothing_shared():
     assert score.per_image[1] == pytest.approx(1, abs=0.05)
     assert 0.05 < score.per_image[2] < 0.9
     assert score.corpus == pytest.approx(score.per_image.mean())
+
+
+def test_self_cider_equals_its_definition():
+    # Two of two words agree in one, all words equally rare: cosines 1/2 for words, 0 for bigrams,
+    # and there is nothing longer. So similarities are 1/8 beside 1/2, eigenvalues 1/2 -+ 1/8.
+    frequencies = document_frequencies([["x y", "x z"], ["a b"]])
+    (value,) = self_cider([["x y", "x z"]], frequencies).per_image
+    large, small = math.sqrt(5 / 8), math.sqrt(3 / 8)
+    assert value == pytest.approx(-math.log2(large / (large + small)))
 
 
 def test_self_cider_does_not_depend_on_the_order():

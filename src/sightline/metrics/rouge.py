@@ -11,7 +11,7 @@ from sightline.metrics.score import Score
 from sightline.metrics.tokenizer import tokenize
 
 _BETA = 1.2  # recall counts more than precision
-_CELLS = 1 << 18  # of one table of many pairs; small enough for the processor's cache
+_CELLS = 1 << 17  # of one row of the tables of many pairs; small enough for the processor's cache
 # The reference splits at spaces, so an empty caption is one empty word, which an empty reference
 # matches. Padding must match nothing.
 _EMPTY, _PAD_OWN, _PAD_THEIRS = -1, -2, -3
@@ -71,13 +71,13 @@ def _spell_out_empty(captions: Captions) -> Captions:
 def _longest_common(own: Captions, theirs: Captions, image: Ints) -> Ints:
     """Length of the longest common subsequence of each reference and its picture's candidate."""
     result = np.empty(len(image), np.int64)
-    widths = own.lengths[image]
-    order = np.lexsort((widths, theirs.lengths))  # pairs of one size side by side: little padding
+    longer = np.maximum(own.lengths[image], theirs.lengths)
+    order = np.argsort(-longer)  # pairs of one size side by side: little padding
     start = 0
     while start < len(order):
-        height = int(theirs.lengths[order[start]])
-        count = max(1, _CELLS // (height * int(widths[order[start]]) + 1))
-        pairs = order[start : start + count]
+        longest = int(longer[order[start]])
+        pairs = order[start : start + max(1, _CELLS // longest)]
+        pairs = pairs[2 * longer[pairs] >= longest]
         candidates = _padded(own, image[pairs], _PAD_OWN)
         references = _padded(theirs, pairs, _PAD_THEIRS)
         row = np.zeros((len(candidates) + 1, len(pairs)), np.int32)
