@@ -72,6 +72,11 @@ class Cider:
     """Plain CIDEr fed batch by batch: no clipping, no length penalty.
 
     Document frequencies are those of the references, or `frequencies` of a saved corpus.
+
+    >>> metric = Cider()
+    >>> _ = metric.add(["a dog runs"], [["a dog runs"]]).add(["a cat"], [["two cats sleep"]])
+    >>> metric.score().per_image.round(3).tolist()
+    [7.5, 0.0]
     """
 
     name = "CIDEr"

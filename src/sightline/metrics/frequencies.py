@@ -18,6 +18,11 @@ class DocumentFrequencies:
     """In the references of how many of `images` pictures each n-gram occurs.
 
     `counts[n - 1][g]` belongs to n-gram g of order n in `numbering`; word w is `words[w]`.
+
+    >>> from sightline.metrics import document_frequencies
+    >>> frequencies = document_frequencies([["a dog", "the dog"], ["a cat"]])
+    >>> frequencies.images, frequencies.words[1], int(frequencies.counts[0][1])
+    (2, 'dog', 1)
     """
 
     images: int

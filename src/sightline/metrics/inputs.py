@@ -32,6 +32,13 @@ def read_scorable(results: Path, references: Sequence[Path], split: str | None =
     (`{"image": "a.jpg", "captions": ["..."]}`, or `"caption": "..."`), or plain text. References of
     the first two are anything `data.read_dataset` reads, of which `split` picks a part; references
     of plain text are plain text, line i for line i, in several files or separated by tabs.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> results, references = folder / "results.txt", folder / "references.txt"
+    >>> _ = results.write_text("a dog runs"), references.write_text("the dog\\ta dog is running")
+    >>> read_scorable(results, [references]).references
+    (('the dog', 'a dog is running'),)
     """
     if _is_text(results):
         if split is not None:
