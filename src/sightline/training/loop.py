@@ -10,6 +10,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from sightline import __version__
+from sightline.captioner import Captioner
 from sightline.checkpoint import (
     load_training,
     load_weights,
@@ -28,6 +29,7 @@ from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model, model_config
 from sightline.progress import progress
 from sightline.training.batch import CaptionBatch, TrainingBatches
+from sightline.training.board import Board
 from sightline.training.captioning import METRICS, caption_cached, score_captions
 from sightline.training.card import model_card
 from sightline.training.data import dataset_of, encoder_of
@@ -152,24 +154,29 @@ class Trainer:
 
     def step(self, batch: CaptionBatch, steps: int) -> dict[str, float]:
         """One step of the optimiser; returns the terms of the loss, over all processes."""
-        recipe, fabric = self.recipe, self.fabric
+        recipe = self.recipe
         share = rate_share(recipe.schedule, self.position.step, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.optimizer.learning_rate * share * self.position.plateau_share
-        terms = self.objective.terms(self.model, batch, self.position.epoch)
-        values, words = self._reduce(terms, batch)
-        self._check(values)
-        # The gradients of all processes are averaged; the loss is a sum, hence the factor.
-        loss = sum(
-            (term.weight * term.total for term in terms.values() if term.weight),
-            torch.zeros((), device=fabric.device),
-        )
-        fabric.backward(loss * (fabric.world_size / words))
+        values = self.backward(batch)
         if recipe.optimizer.clip:
-            fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
+            self.fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.observe(values)
+        return values
+
+    def backward(self, batch: CaptionBatch) -> dict[str, float]:
+        """Gradients of the loss of a batch, of which this process has a part."""
+        terms = self.objective.terms(self.model, batch, self.position.epoch)
+        values, words = self._reduce(terms, batch)
+        self._check(values)
+        loss = sum(
+            (term.weight * term.total for term in terms.values() if term.weight),
+            torch.zeros((), device=self.fabric.device),
+        )
+        # The loss is a sum over all processes, but their gradients are averaged: hence the factor.
+        self.fabric.backward(loss * (self.fabric.world_size / words))
         return values
 
     def _reduce(
@@ -213,6 +220,7 @@ class Trainer:
     def _record(self, record: dict[str, Any]) -> None:
         if self.fabric.is_global_zero:
             self.position.history_bytes = self.history.add(record)
+            self.board.scalars(record)
 
     def _show(self, bar: Any, values: dict[str, float], seconds: float) -> None:
         if not bar.disable:
@@ -232,6 +240,7 @@ class Trainer:
             )
             scores = self._score(captions)
             self._record({"step": at.step, "epoch": at.epoch, "dev": scores})
+            self.board.captions(self._captioner(), self.dev_images, at.step)
         scores = self.fabric.broadcast(scores)
         score = scores[recipe.dev.metric]
         if at.best_score is None or score > at.best_score:
@@ -241,6 +250,9 @@ class Trainer:
         if recipe.schedule.name == "plateau" and at.since_cut > recipe.schedule.patience:
             at.plateau_share, at.since_cut = at.plateau_share * recipe.schedule.factor, 0
         at.finished = bool(recipe.dev.patience) and at.since_best >= recipe.dev.patience
+
+    def _captioner(self) -> Captioner:
+        return Captioner(self.encoder, self.captioner, self.vocabulary)
 
     def _score(self, captions: list[str]) -> dict[str, float]:
         metrics = (*METRICS, "meteor") if self.recipe.dev.metric == "METEOR" else METRICS
@@ -298,3 +310,4 @@ class Trainer:
             self.objective.load_state(self.position.objective)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)
+            self.board = Board(self.run / "tensorboard", self.position.step)
