@@ -1,9 +1,11 @@
 import csv
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
 
+from sightline.cli.main import main
 from sightline.cli.score import command
 from sightline.errors import DataError
 from sightline.metrics import bleu, cider_d
@@ -92,6 +94,23 @@ def test_mistakes_are_ours_to_explain(files):
         run(files, "--metrics", " ,")
     with pytest.raises(DataError, match=r"nowhere\.txt"):
         run(files, "--against", str(files / "nowhere.txt"))
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(files, monkeypatch, capsys):
+    (files / "refs.txt").write_text("a dog\n")
+    arguments = [
+        "sightline",
+        "score",
+        str(files / "results.txt"),
+        "--refs",
+        str(files / "refs.txt"),
+    ]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "has 1 lines but" in line
 
 
 def test_references_are_required(files):
