@@ -144,13 +144,13 @@ def test_captions_beyond_the_models_length_are_cut(folder):
 
 def test_names_carry_model_layer_and_weighting(folder):
     names = [score.name for score in bertscore(["a"], [["a"]], model=folder, layer=2, idf=True)]
-    assert names == [f"BERTScore-{part}[tiny-bert L2 idf]" for part in "PRF"]
+    assert names == [f"BERTScore-{part} (tiny-bert L2 idf)" for part in "PRF"]
 
 
 def test_the_default_model_prefers_the_right_caption():
     right, wrong = "a dog runs through the grass", "a plate of food on a table"
     f = bertscore([right, wrong], [["a puppy is running on a lawn"]] * 2)[2]
-    assert f.name == "BERTScore-F[all-MiniLM-L6-v2 L6]"
+    assert f.name == "BERTScore-F (all-MiniLM-L6-v2 L6)"
     assert f.per_image[0] > f.per_image[1] + 0.2
 
 

