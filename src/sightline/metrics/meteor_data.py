@@ -200,12 +200,7 @@ def _find_source() -> Source:
 
 @functools.lru_cache(maxsize=1)
 def _open(source: Source, path: Path) -> MeteorData:
-    index = meteor_index.read(path)
-    if index is None:
-        meteor_index.build(source, path)
-        index = meteor_index.read(path)
-        assert index, f"{path} was written and cannot be read"
-    return MeteorData(*index)
+    return MeteorData(*meteor_index.read_or_build(source, path))
 
 
 def load() -> MeteorData:

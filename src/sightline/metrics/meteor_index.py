@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 from safetensors.numpy import save
-from tqdm import tqdm
 
 from sightline.errors import CacheError, DataError
 from sightline.files import atomic_write
+from sightline.progress import progress
 
 Array = NDArray[Any]
+Index = tuple[dict[str, Array], dict[str, Any]]  # arrays by name, short lists by name
 
 _EDITION = 1  # of the layout; a new one makes every index be built again
 _SYNSETS = "synonym/english.synsets"
@@ -70,16 +72,15 @@ class Source:
         """Phrases and their paraphrases, some thousands at a time, in the order of the table."""
         inflate = zlib.decompressobj(wbits=31)
         rest = b""
-        size = self.table.stat().st_size
-        bar = tqdm(total=size, unit="B", unit_scale=True, desc="Indexing METEOR's paraphrases")
-        with bar, self.table.open("rb") as table:
-            while packed := table.read(_READ):
+        reads = -(-self.table.stat().st_size // _READ)
+        what = "indexing METEOR's paraphrases, once"
+        with self.table.open("rb") as table:
+            for _ in progress(range(reads), what, total=reads, unit="megabyte"):
                 # Lines come in threes: probability, phrase, paraphrase.
-                lines = (rest + inflate.decompress(packed)).split(b"\n")
+                lines = (rest + inflate.decompress(table.read(_READ))).split(b"\n")
                 whole = (len(lines) - 1) // 3 * 3
                 rest = b"\n".join(lines[whole:])
                 yield lines[1:whole:3], lines[2:whole:3]
-                bar.update(len(packed))
         if rest or not inflate.eof:
             raise ValueError(f"{self.table.name} is cut short")
 
@@ -189,29 +190,20 @@ def build(source: Source, path: Path) -> None:
             for line in source.lines(_PREFIXES)
             if (fields := line.split()) and not fields[0].startswith("#")
         }
-        lists = {
-            "function_words": json.dumps(source.lines(_FUNCTION_WORDS)),
-            "prefixes": json.dumps(prefixes),
-        }
+        lists = {"function_words": source.lines(_FUNCTION_WORDS), "prefixes": prefixes}
     except (OSError, KeyError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise source.damaged(error) from error
-    try:
-        with atomic_write(path, "wb") as file:
-            file.write(save(arrays, lists))
-    except OSError as error:
-        raise CacheError(
-            f"cannot write METEOR's index to {path} ({error.strerror}): "
-            "set SIGHTLINE_CACHE to a folder that can be written"
-        ) from error
+    with atomic_write(path, "wb") as file:
+        file.write(save(arrays, {"lists": json.dumps(lists)}))
 
 
-def read(path: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
+def read(path: Path) -> Index | None:
     """The arrays and the short lists of an index, memory-mapped; None without a whole index."""
     try:
         mapped = np.memmap(path, np.uint8, "r").view(np.ndarray)
         begin = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
         header = json.loads(mapped[8:begin].tobytes())
-        lists = {name: json.loads(text) for name, text in header.pop("__metadata__").items()}
+        lists = json.loads(header.pop("__metadata__")["lists"])
         arrays = {
             name: mapped[begin + entry["data_offsets"][0] : begin + entry["data_offsets"][1]]
             .view(_DTYPES[entry["dtype"]])
@@ -221,3 +213,23 @@ def read(path: Path) -> tuple[dict[str, Array], dict[str, Any]] | None:
     except (OSError, ValueError, KeyError):  # none, or cut short, or not one of ours
         return None
     return arrays, lists
+
+
+def read_or_build(source: Source, path: Path) -> Index:
+    """The index at `path`, built first where there is none; by one process, if many ask."""
+    index = read(path)
+    if index is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(path.with_suffix(".lock")):
+                index = read(path)
+                if index is None:
+                    build(source, path)
+                    index = read(path)
+        except OSError as error:
+            raise CacheError(
+                f"cannot write METEOR's index to {path} ({error.strerror}): "
+                "set SIGHTLINE_CACHE to a folder that can be written"
+            ) from error
+        assert index, f"{path} was written and cannot be read"
+    return index
