@@ -36,7 +36,11 @@ _path = click.Path(path_type=Path)
     show_default=True,
     help=f"Any of {', '.join(METRICS)}. What the COCO evaluation prints as CIDEr is cider-d.",
 )
-@click.option("--per-image", type=_path, help="Write the score of each picture to this CSV file.")
+@click.option(
+    "--per-image",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the score of each picture to this CSV file.",
+)
 @click.option(
     "--against",
     type=_path,
