@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 
 from sightline.encoders.packages import read_members
 from sightline.errors import WeightsError
+from sightline.progress import progress
 
 Arrays = dict[str, NDArray[np.float32]]
 
@@ -29,7 +29,8 @@ def convert_vgg16(archive: Path) -> dict[str, Tensor]:
     # The places of the convolutions among the ReLUs and poolings of torchvision's `features`.
     places = (0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28)
     state = {}
-    for index, place in enumerate(tqdm(places, desc="convert vgg16", unit="layer")):
+    layers_done = progress(places, "converting vgg16", total=len(places), unit="layer")
+    for index, place in enumerate(layers_done):
         layer = layers[f"Conv_{index}"]
         state[f"features.{place}.weight"] = _kernel(layer["kernel"])
         state[f"features.{place}.bias"] = torch.tensor(layer["bias"])
@@ -45,7 +46,7 @@ def convert_resnet50(archive: Path) -> dict[str, Tensor]:
         "fc.bias": torch.tensor(arrays["fc1000/bias"]),
     }
     layers = [name.removesuffix("/kernel") for name in arrays if name.endswith("/kernel")]
-    for layer in tqdm(layers, desc="convert resnet50", unit="layer"):
+    for layer in progress(layers, "converting resnet50", total=len(layers), unit="layer"):
         if layer == "fc1000":
             continue
         norm = "bn_conv1" if layer == "conv1" else layer.replace("res", "bn")

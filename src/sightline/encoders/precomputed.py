@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 
 from sightline.encoders.regions import Regions
 from sightline.errors import DataError
+from sightline.progress import progress
 
 _COLUMNS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 _FEATURE_KEYS = ("features", "x", "feat")
@@ -97,19 +97,17 @@ class TsvRegions:
         if not path.is_file():
             raise DataError(f"{path} is no file: name the .tsv of the features")
         self._offsets: dict[str, int] = {}
-        offset = 0
+        offset, megabytes = 0, path.stat().st_size // 1_000_000
         with (
             path.open("rb") as file,
-            tqdm(
-                total=path.stat().st_size, desc=f"index {path.name}", unit="B", unit_scale=True
-            ) as bar,
+            progress(None, f"indexing {path.name}", total=megabytes, unit="megabyte") as bar,
         ):
             for line in file:
                 name = line[:64].split(b"\t", 1)[0].decode(errors="replace")
                 if line.strip() and name != _COLUMNS[0]:
                     self._offsets[name] = offset
                 offset += len(line)
-                bar.update(len(line))
+                bar.update(offset // 1_000_000 - bar.n)
 
     def __len__(self) -> int:
         return len(self._offsets)
