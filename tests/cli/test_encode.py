@@ -8,11 +8,13 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 
+from sightline.cli.main import cli
 from sightline.data.scenes import make_scene_dataset, write_scenes
 
 FILES = ("vectors.f16", "index.bin")
-RECORD_BYTES = 32
+RECORD_BYTES, BATCH = 32, 2
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def scenes(tmp_path_factory):
 
 def start(dataset, cache, *arguments):
     command = [sys.executable, "-c", "from sightline.cli.main import main; main()", "encode"]
-    command += [str(dataset), "--cache", str(cache), "--size", "64", "--batch-size", "4"]
+    command += [str(dataset), "--cache", str(cache), "--size", "64", "--batch-size", str(BATCH)]
     return subprocess.Popen(
         [*command, "--workers", "1", "--json", *arguments],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -35,8 +37,8 @@ def start(dataset, cache, *arguments):
 
 
 def finish(process):
-    output, errors = process.communicate(timeout=120)
-    return json.loads(output), errors
+    output, _ = process.communicate(timeout=120)
+    return json.loads(output)
 
 
 def contents(cache):
@@ -49,7 +51,7 @@ def kill_after(process, cache, batches):
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline:
         index = next(cache.glob("*/index.bin"), None)
-        if index is not None and index.stat().st_size >= batches * 4 * RECORD_BYTES:
+        if index is not None and index.stat().st_size >= batches * BATCH * RECORD_BYTES:
             break
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
@@ -59,12 +61,12 @@ def kill_after(process, cache, batches):
 
 def test_a_killed_run_goes_on_to_the_same_bytes(scenes, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    result, _ = finish(start(scenes, whole))
+    result = finish(start(scenes, whole))
     assert result["added"] == 60
     kill_after(start(scenes, killed), killed, batches=3)
     before = contents(killed)
     assert 0 < len(before["index.bin"]) < 60 * RECORD_BYTES
-    result, _ = finish(start(scenes, killed))
+    result = finish(start(scenes, killed))
     assert result["added"] == 60 - len(before["index.bin"]) // RECORD_BYTES
     assert contents(killed) == contents(whole)
 
@@ -73,11 +75,14 @@ def test_bad_pictures_are_named_and_left_out(tmp_path):
     write_scenes(make_scene_dataset(3, 1, 1, size=64), tmp_path / "scenes")
     (tmp_path / "scenes" / "images" / "train-000001.png").write_text("not a picture")
     (tmp_path / "scenes" / "images" / "test-000000.png").unlink()
-    process = start(tmp_path / "scenes", tmp_path / "cache", "--split", "train", "--split", "test")
-    result, errors = finish(process)
-    assert process.returncode == 1
-    assert result["added"] == 2
-    named = [line for line in errors.splitlines() if line.startswith("sightline: left out: ")]
-    assert len(named) == len(result["errors"]) == 2
+    arguments = ["encode", str(tmp_path / "scenes"), "--cache", str(tmp_path / "cache"), "--json"]
+    arguments += ["--size", "64", "--workers", "0", "--split", "train", "--split", "test"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert report["added"] == 2
+    lines = result.stderr.splitlines()
+    named = [line for line in lines if line.startswith("sightline: left out: ")]
+    assert len(named) == len(report["errors"]) == 2
     assert "train-000001.png" in named[0]
     assert "test-000000.png" in named[1]

@@ -101,7 +101,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path):
 def test_so_is_what_the_system_refuses(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     target = str(tmp_path / "file" / "scenes")
-    monkeypatch.setattr(sys, "argv", ["sightline", "data", "scenes", target])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["sightline", "data", "scenes", target, "--train", "1", "--dev", "0", "--test", "0"],
+    )
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2

@@ -143,7 +143,7 @@ class TestSeeds:
 
 
 class TestBias:
-    def share_of_stars(self, bias, count=500):
+    def share_of_stars(self, bias, count=320):
         scenes = make_scenes(count, seed=11, size=32, bias=bias)
         circles = [scene for scene in scenes if "circle" in shapes_of(scene)]
         stars = sum("star" in shapes_of(scene) for scene in circles)
