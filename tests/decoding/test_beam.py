@@ -173,6 +173,33 @@ def test_required_words_appear_in_the_best_caption_that_has_them(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_narrow_beam_with_required_words_is_the_plain_grid_search(tiny, allowed, texts, seed):
+    """Captions compete with those that have said as many of the required words."""
+    tiny = tiny(seed, end_bias=1.0)
+    required, beam = {5, 7}, 2
+    limits = Constraints(max_length=5, require=tuple(required))
+    blocks = [[((), 0.0)], [], []]
+    for _ in range(limits.max_length + 1):
+        candidates = [[], [], []]
+        for words, log_prob in (row for block in blocks for row in block):
+            if words and words[-1] == END:
+                candidates[2].append((words, log_prob))
+                continue
+            next_word = tiny.next_word(tiny.memory, words).tolist()
+            for word in allowed(words, limits):
+                said = len(required & {*words, word})
+                if word != END or said == 2:
+                    candidates[said].append(((*words, word), log_prob + next_word[word]))
+        blocks = [
+            sorted(block, key=lambda row: -row[1] / len(row[0]) ** 0.7)[:beam]
+            for block in candidates
+        ]
+    expected = [(words, log_prob / len(words) ** 0.7) for words, log_prob in blocks[2]]
+    options = BeamOptions(beam, n_best=2, constraints=limits)
+    assert_finds(beam_search(tiny.model, tiny.memory, options), expected, texts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_narrow_beam_says_all_required_words(tiny, texts, seed):
     tiny = tiny(seed, pictures=5, end_bias=2.0)
     limits = Constraints(max_length=6, no_repeat_ngram=2, require=(7, 5, 6))

@@ -131,8 +131,8 @@ def _with_required(rank: Tensor, tokens: Tensor, options: BeamOptions) -> tuple[
     is_new = torch.zeros_like(rank, dtype=torch.bool)
     is_new[..., required] = unsaid
     stay = rank.masked_fill(is_new, float("-inf"))
+    # Nothing is new to the last block, so nothing of it rolls round to the first.
     advance = rank.masked_fill(~is_new, float("-inf")).roll(1, 1)
-    advance[:, 0] = float("-inf")
     row = torch.arange(blocks * beam, device=rank.device).view(1, blocks, beam)
     return torch.cat([stay, advance], 2), torch.cat([row, row.roll(1, 1)], 2)
 
