@@ -135,11 +135,7 @@ def preferred(values: np.ndarray, pairs: Sequence[tuple[int, int]]) -> float:
 
 
 def wrong_captions(
-    picture: str,
-    right: str,
-    captions: dict[str, list[str]],
-    nouns: Sequence[str],
-    rng: random.Random,
+    picture: str, right: str, captions: dict[str, list[str]], rng: random.Random
 ) -> Iterator[tuple[str, str]]:
     """Captions that do not fit, with what is wrong with them."""
     words = right.lower().split()

@@ -21,7 +21,7 @@ CANDIDATES = [
 REFERENCES = [
     ["the dog is running", "a puppy plays outside in the green grass"],
     ["people on bikes", "two men ride bicycles", "a road"],
-    ["a cat sleeps on the unaffordable sofa"],
+    ["a cat sleeps on a very unaffordable sofa"],
     ["a dog runs"],
 ]
 

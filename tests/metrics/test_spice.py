@@ -109,6 +109,14 @@ def test_the_folder_may_be_named_by_the_environment(wheel, corenlp, fake_java, m
     assert spice(CANDIDATES, REFERENCES)[0].corpus == 0.5
 
 
+def test_a_picture_the_tool_finds_nothing_in_scores_nothing(wheel, corenlp, fake_java):
+    undefined = "{'All': {'f': float('nan')}, 'Object': {'f': None}}"
+    fake_java(
+        f"answer.write_text(json.dumps([{{'image_id': i, 'scores': {undefined}}} for i in (0, 1)]))"
+    )
+    assert spice(CANDIDATES, REFERENCES, corenlp=corenlp)[0].corpus == 0.0
+
+
 def message(**options):
     with pytest.raises(SightlineError) as caught:
         spice(CANDIDATES, REFERENCES, **options)
