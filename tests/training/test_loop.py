@@ -1,0 +1,215 @@
+"""The loop: resume after a kill, several processes, early stopping, errors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import load_file
+
+from sightline.checkpoint import read_pointers
+from sightline.errors import ConfigError, TrainingError
+from sightline.training.loop import Trainer, train
+from sightline.training.recipe import load_recipe
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def start(recipe: Path, run: Path, *overrides: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "sightline", "train", str(recipe), *overrides]
+    return subprocess.Popen([*command, "--run", str(run)], env=ENVIRONMENT, stderr=subprocess.PIPE)
+
+
+def finish(recipe: Path, run: Path, *overrides: str) -> None:
+    process = start(recipe, run, *overrides)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+
+
+def last_step(run: Path) -> int:
+    last = read_pointers(run).get("last") if run.exists() else None
+    return int(last.removeprefix("step-")) if last else 0
+
+
+@pytest.mark.parametrize("objective", ["cross_entropy", "variational"])
+def test_killed_and_resumed_equals_never_killed_bit_for_bit(
+    tiny_recipe: Path, tmp_path: Path, objective: str
+) -> None:
+    overrides: tuple[str, ...] = ()
+    if objective == "variational":
+        overrides = ("model.name=hard_attention", "objective={name: variational}")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    finish(tiny_recipe, whole, *overrides)
+    for after in (4, 12):  # a mid-epoch checkpoint, and one behind an evaluation
+        process = start(tiny_recipe, killed, *overrides)
+        deadline = time.monotonic() + 120
+        while last_step(killed) < after and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finish(tiny_recipe, killed, *overrides)
+    pointers = read_pointers(whole)
+    assert read_pointers(killed) == pointers
+    for name in set(pointers.values()):
+        for file in ("model.safetensors", "training.safetensors"):
+            assert (killed / name / file).read_bytes() == (whole / name / file).read_bytes()
+    assert (killed / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
+    assert len((whole / "history.jsonl").read_text().splitlines()) == 24 // 3 + 2
+
+
+def test_what_a_kill_leaves_half_written_is_never_picked_up(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    recipe, run = load_recipe(tiny_recipe, ("epochs=1", "dev.every=1")), tmp_path / "run"
+    train(recipe, run)
+    history, last = (run / "history.jsonl").read_bytes(), read_pointers(run)["last"]
+    (run / ".step-0000099.abc").mkdir()  # killed while writing
+    (run / "step-0000099").mkdir()  # killed before naming it
+    with (run / "history.jsonl").open("a") as file:
+        file.write('{"step": 99')
+    train(recipe, run)
+    assert read_pointers(run)["last"] == last
+    assert (run / "history.jsonl").read_bytes() == history
+
+
+TWO_PROCESSES = """
+import sys
+from pathlib import Path
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import save_file
+from sightline.training.loop import Trainer
+from sightline.training.recipe import load_recipe
+
+def gradients(fabric, recipe, folder):
+    trainer = Trainer(fabric, load_recipe(recipe), folder, False)
+    trainer.resume()
+    for number, indices in enumerate(trainer.batches.batches.epoch(0)):
+        values = trainer.backward(trainer.batches.load(indices))
+        if fabric.is_global_zero:
+            found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
+            found["nll"] = torch.tensor(values["nll"])
+            save_file(found, folder / f"{number}.safetensors")
+        trainer.optimizer.zero_grad()
+
+if __name__ == "__main__":
+    devices, recipe, folder = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+    folder.mkdir()
+    strategy = "ddp_spawn" if devices > 1 else "auto"
+    fabric = Fabric(accelerator="cpu", devices=devices, strategy=strategy)
+    fabric.launch(gradients, recipe, folder)
+"""
+
+
+@pytest.mark.parametrize("by", ["image", "length"])
+def test_two_processes_give_the_gradients_of_one(
+    tiny_recipe: Path, tmp_path: Path, by: str
+) -> None:
+    # With batches of three, the last one of a length leaves the second process with nothing.
+    text = tiny_recipe.read_text().replace("dropout: 0.2", "dropout: 0.0")
+    text = text.replace("by: image", f"by: {by}").replace("size: 4", "size: 3")
+    tiny_recipe.write_text(text)
+    script = tmp_path / "gradients.py"
+    script.write_text(TWO_PROCESSES)
+    for devices in (1, 2):
+        arguments = [str(devices), str(tiny_recipe), str(tmp_path / str(devices))]
+        subprocess.run([sys.executable, str(script), *arguments], check=True, env=ENVIRONMENT)
+    files = sorted(path.name for path in (tmp_path / "1").glob("*.safetensors"))
+    assert len(files) >= 8
+    for name in files:
+        one, two = load_file(tmp_path / "1" / name), load_file(tmp_path / "2" / name)
+        for parameter, gradient in one.items():
+            torch.testing.assert_close(two[parameter], gradient, rtol=0, atol=1e-6)
+
+
+def make_trainer(recipe: Path, run: Path, *overrides: str) -> Trainer:
+    run.mkdir()
+    fabric = Fabric(accelerator="cpu", devices=1)
+    trainer = Trainer(fabric, load_recipe(recipe, overrides), run, False)
+    trainer.resume()
+    return trainer
+
+
+def test_training_stops_when_dev_does_not_get_better_and_keeps_the_best(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer(
+        tiny_recipe, tmp_path / "run", "epochs=9", "dev.every=1", "dev.patience=2"
+    )
+    scores = iter([0.1, 0.5, 0.4, 0.5, 0.9])
+    monkeypatch.setattr(trainer, "_score", lambda captions: {"BLEU-4": next(scores)})
+    trainer.train()
+    steps = len(trainer.batches)
+    assert trainer.position.epoch == 4
+    assert read_pointers(trainer.run) == {
+        "best": f"step-{2 * steps:07d}",
+        "last": f"step-{4 * steps:07d}",
+    }
+    folders = {path.name for path in trainer.run.glob("step-*")}
+    assert folders == set(read_pointers(trainer.run).values())
+
+
+def test_a_plateau_cuts_the_rate(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer(
+        tiny_recipe,
+        tmp_path / "run",
+        "epochs=5",
+        "dev.every=1",
+        "schedule={name: plateau, warmup: 1, factor: 0.1, patience: 1}",
+    )
+    scores = iter([0.5, 0.4, 0.3, 0.2, 0.1])
+    monkeypatch.setattr(trainer, "_score", lambda captions: {"BLEU-4": next(scores)})
+    trainer.train()
+    history = [
+        json.loads(line) for line in (trainer.run / "history.jsonl").read_text().splitlines()
+    ]
+    rates = {record["epoch"]: record["rate"] for record in history if "rate" in record}
+    assert rates[2] == pytest.approx(0.01)
+    assert rates[3] == rates[4] == pytest.approx(0.001)
+
+
+def test_a_loss_that_is_no_number_stops_the_run_with_its_step_term_and_checkpoint(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", "epochs=1", "dev.every=1")
+    trainer.train()
+    with torch.no_grad():
+        trainer.captioner.output.bias[5] = float("nan")
+    batch = trainer.batches.load(next(trainer.batches.batches.epoch(1)))
+    with pytest.raises(TrainingError, match=r"step 6: the term 'nll' is nan; .*step-0000006"):
+        trainer.step(batch, 10)
+
+
+def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: Path) -> None:
+    for override, says in (
+        ("model.state_with=3", "did you mean 'state_width'"),
+        ("objective.smoothing=3", "no key is called 'smoothing'"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            train(load_recipe(tiny_recipe, (override,)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ConfigError, match="no score is called 'BLUE'"):
+        train(load_recipe(tiny_recipe, ("dev.metric=BLUE",)), tmp_path / "run")
+
+
+def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "diary.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds something else"):
+        train(load_recipe(tiny_recipe), tmp_path / "full")
+    run = tmp_path / "run"
+    train(load_recipe(tiny_recipe, ("epochs=1",)), run)
+    before = (run / "history.jsonl").read_bytes()
+    with pytest.raises(ConfigError, match="holds a run of another recipe"):
+        train(load_recipe(tiny_recipe, ("epochs=2",)), run)
+    train(load_recipe(tiny_recipe, ("epochs=1",)), run)  # done already: nothing happens
+    assert (run / "history.jsonl").read_bytes() == before

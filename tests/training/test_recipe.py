@@ -1,0 +1,85 @@
+"""Recipes: every key checked, overrides, defaults printed."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sightline.errors import ConfigError
+from sightline.models.registry import model_config
+from sightline.training.objective import create_objective
+from sightline.training.recipe import Recipe, dump_recipe, load_recipe
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_shipped_recipe_is_valid(path: Path) -> None:
+    recipe = load_recipe(path)
+    model_config(recipe.model["name"], recipe.model_options)
+    create_objective(recipe.objective)
+
+
+def test_a_printed_recipe_reads_back_as_itself(tiny_recipe: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    printed = tmp_path / "printed.yaml"
+    printed.write_text(dump_recipe(recipe))
+    assert load_recipe(printed) == recipe
+    assert "weight_decay" in printed.read_text()  # a default that the tiny recipe does not name
+
+
+def test_overrides_reach_nested_keys_and_take_scientific_numbers(tiny_recipe: Path) -> None:
+    recipe = load_recipe(
+        tiny_recipe, ("epochs=7", "optimizer.learning_rate=5e-4", "model.state_width=32")
+    )
+    assert (recipe.epochs, recipe.optimizer.learning_rate) == (7, 5e-4)
+    assert recipe.model_options["state_width"] == 32
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("optimizer.lerning_rate=1", "did you mean 'learning_rate'"),
+        ("epochs=many", "epochs: must be a whole number, not 'many'"),
+        ("schedule.name=linear", "must be one of constant, cosine, noam, plateau"),
+        ("dev.beam=2.5", "dev.beam: must be a whole number"),
+        ("epochs", "an override is key=value"),
+        ("epochs.x=1", "'epochs' is not a group of keys"),
+        ("data.path=somewhere", "give either 'path' or 'scenes'"),
+        ("model={}", "model: 'name' is missing"),
+        ("optimizer.betas=[0.9]", "must be two numbers"),
+    ],
+)
+def test_a_bad_override_is_one_clear_line(tiny_recipe: Path, override: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_recipe(tiny_recipe, (override,))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "says"), [("a: [", "not YAML"), ("- 1", "a group of keys")])
+def test_a_file_that_is_no_recipe(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        load_recipe(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_recipe(tmp_path / "absent.yaml")
+
+
+def test_unknown_models_and_objectives_name_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'soft_attention'"):
+        model_config("soft_atention")
+    with pytest.raises(ConfigError, match="did you mean 'cross_entropy'"):
+        create_objective({"name": "crossentropy"})
+    with pytest.raises(ConfigError, match="did you mean 'label_smoothing'"):
+        create_objective({"name": "cross_entropy", "label_smooting": 0.1})
+
+
+def test_defaults_alone_need_only_data() -> None:
+    assert yaml.safe_load(dump_recipe(load_default()))["batch"] == {"by": "image", "size": 32}
+
+
+def load_default() -> Recipe:
+    from sightline.config import from_dict
+
+    return from_dict(Recipe, {"data": {"path": "x"}}, "recipe")

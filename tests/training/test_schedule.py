@@ -1,0 +1,36 @@
+"""Learning rates and optimisers."""
+
+import math
+
+import pytest
+import torch
+
+from sightline.training.recipe import OptimizerRecipe, ScheduleRecipe
+from sightline.training.schedule import create_optimizer, rate_share
+
+
+@pytest.mark.parametrize("name", ["constant", "cosine", "noam", "plateau"])
+def test_every_schedule_warms_up_evenly_to_the_full_rate(name: str) -> None:
+    recipe = ScheduleRecipe(name, warmup=10)
+    shares = [rate_share(recipe, step, 100) for step in range(10)]
+    assert shares == pytest.approx([(step + 1) / 10 for step in range(10)])
+    assert max(rate_share(recipe, step, 100) for step in range(100)) == pytest.approx(1.0)
+
+
+def test_after_warming_up() -> None:
+    cosine = ScheduleRecipe("cosine", warmup=0, minimum=0.1)
+    assert rate_share(cosine, 50, 100) == pytest.approx(0.55)
+    assert rate_share(cosine, 100, 100) == pytest.approx(0.1)
+    noam = ScheduleRecipe("noam", warmup=25)
+    assert rate_share(noam, 99, 1000) == pytest.approx(math.sqrt(25 / 100))
+    assert rate_share(ScheduleRecipe("constant", warmup=5), 99, 100) == 1.0
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
+def test_optimisers_take_the_recipes_numbers(name: str) -> None:
+    recipe = OptimizerRecipe(name, 0.02, 0.3, (0.8, 0.9), 0.7)
+    optimizer = create_optimizer([torch.nn.Parameter(torch.ones(1))], recipe)
+    group = optimizer.param_groups[0]
+    assert type(optimizer).__name__.lower() == name
+    assert (group["lr"], group["weight_decay"]) == (0.02, 0.3)
+    assert group["alpha"] == 0.7 if name == "rmsprop" else group["betas"] == (0.8, 0.9)
