@@ -64,7 +64,7 @@ def _search(matches: Sequence[Sequence[Match]], fixed: dict[int, Match]) -> list
             )  # a stable sort, as METEOR's: of equal paths the earlier stays first
             del paths[_BEAM:]
         if place in fixed:
-            paths = _take(fixed[place], paths, chunk, word)
+            paths = _take(fixed[place], paths, chunk)
         elif options:
             paths = _grow(place, options, paths, chunk, word)
         else:
@@ -84,13 +84,12 @@ def _search(matches: Sequence[Sequence[Match]], fixed: dict[int, Match]) -> list
     return chosen
 
 
-def _take(match: Match, paths: list[_Path], chunk: int, word: int) -> list[_Path]:
-    """Every path takes a fixed match."""
+def _take(match: Match, paths: list[_Path], chunk: int) -> list[_Path]:
+    """Every path takes a fixed match, whose words and distance change nothing between them."""
     start, length, other, other_length, _ = match
-    cost = abs(start - other) - word * _words(match)
     end, passed = other + other_length, start + length
     return [
-        (key + cost + chunk * (last not in (-1, other)), end, passed, used, link)
+        (key if last in (-1, other) else key + chunk, end, passed, used, link)
         for key, last, _, used, link in paths
     ]
 
