@@ -1,0 +1,88 @@
+"""`sightline caption` on files, folders and patterns."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sightline.cli.caption import command
+from sightline.errors import ConfigError
+
+
+@pytest.fixture
+def album(examples: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "album"
+    (folder / "inner").mkdir(parents=True)
+    shutil.copy(examples / "cat.jpg", folder / "cat.jpg")
+    shutil.copy(examples / "coffee.jpg", folder / "inner" / "coffee.JPG")
+    (folder / "notes.txt").write_text("not a picture")
+    return folder
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_files_folders_and_patterns(checkpoint: Path, album: Path) -> None:
+    by_folder = run("--model", checkpoint, album)
+    assert by_folder.exit_code == 0
+    lines = by_folder.output.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        str(album / "cat.jpg"),
+        str(album / "inner" / "coffee.JPG"),
+    ]
+    by_pattern = run("--model", checkpoint, f"{album}/*.jpg")
+    assert by_pattern.output.splitlines() == lines[:1]
+    assert run("--model", checkpoint, album / "cat.jpg").output.splitlines() == lines[:1]
+
+
+def test_a_bad_picture_is_named_and_skipped(checkpoint: Path, album: Path) -> None:
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    result = run("--model", checkpoint, album)
+    assert result.exit_code == 1
+    assert "skipped:" in result.stderr
+    assert "broken.jpg is damaged or cut short" in result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_json_holds_everything(checkpoint: Path, album: Path) -> None:
+    result = run("--model", checkpoint, album / "cat.jpg", "--n-best", 3, "--json")
+    (record,) = json.loads(result.stdout)
+    assert record["picture"] == str(album / "cat.jpg")
+    assert len(record["captions"]) == 3
+    assert set(record["captions"][0]["words"][0]) == {
+        "text",
+        "log_probability",
+        "alternatives",
+        "attention",
+        "signals",
+    }
+
+
+def test_figures_and_decoding_options(checkpoint: Path, album: Path) -> None:
+    result = run(
+        *("--model", checkpoint, album / "cat.jpg", "--figure", album / "figures"),
+        *("--require", "coffee", "--avoid", "red", "--max-length", 5, "--no-repeat", 1),
+    )
+    words = result.output.strip().split(": ")[1].split()
+    assert "coffee" in words
+    assert "red" not in words
+    assert len(words) == len(set(words)) <= 5
+    assert (album / "figures" / "cat.png").stat().st_size > 10_000
+
+
+def test_mistakes(checkpoint: Path, album: Path, tmp_path: Path) -> None:
+    for arguments, says in (
+        ((tmp_path / "nothing-*.jpg",), "no picture fits this pattern"),
+        ((album / "inner", "--require", "zebra"), "does not know the word 'zebra'"),
+    ):
+        result = run("--model", checkpoint, *arguments)
+        assert isinstance(result.exception, ConfigError)
+        assert says in str(result.exception)
+    (tmp_path / "bare").mkdir()
+    assert "no pictures in this folder" in str(
+        run("--model", checkpoint, tmp_path / "bare").exception
+    )
+    assert run(album).exit_code == 2  # no model was named
