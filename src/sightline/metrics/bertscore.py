@@ -29,7 +29,7 @@ from sightline.progress import progress
 if TYPE_CHECKING:
     from torch import Tensor
 
-_PICTURES_AT_ONCE = 256
+_PICTURES_AT_ONCE = 64
 _LONG_WORK = 1000  # pictures; fewer take seconds
 
 

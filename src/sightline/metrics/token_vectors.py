@@ -47,8 +47,8 @@ class CaptionEncoder:
         self._model = model.eval()
         self.layers = int(model.config.num_hidden_layers)
         self.vocabulary = int(model.config.vocab_size)
-        limits = (tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512))
-        self._longest = min(limits)
+        positions = getattr(model.config, "max_position_embeddings", 512)
+        self._longest = min(tokenizer.model_max_length, positions - 2)  # RoBERTa counts from 2
 
     def tokens(self, captions: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         """Token ids of each caption, and for each token whether (1) it is a mark around it."""
