@@ -32,16 +32,16 @@ def test_a_step_is_the_papers_equations(model, regions):
     unrolled = model(regions, torch.tensor([[[1, 5]]]))
     for t, word in enumerate((1, 5)):
         embedded = model.embedding.weight[word]
-        energies = [
-            model.score(tanh(model.key(a) + model.query(hidden))).squeeze() for a in annotations
-        ]
+        products = model.from_hidden(hidden)
+        query, gate, from_hidden = products[:6], products[6:7], products[7:]
+        energies = [model.score(tanh(model.key(a) + query)).squeeze() for a in annotations]
         total = sum(energy.exp() for energy in energies)
         alphas = [energy.exp() / total for energy in energies]
-        beta = sigmoid(model.gate(hidden))
+        beta = sigmoid(gate)
         context = beta * sum(alpha * a for alpha, a in zip(alphas, annotations, strict=True))
         affine = (
-            model.word_to_gates(embedded)
-            + model.state_to_gates.weight @ hidden
+            from_hidden
+            + model.word_to_gates.weight @ embedded
             + model.context_to_gates.weight @ context
         )
         i, f, o, g = affine[:3], affine[3:6], affine[6:9], affine[9:]
@@ -56,9 +56,10 @@ def test_a_step_is_the_papers_equations(model, regions):
 
 
 def test_a_fresh_model_remembers_and_has_orthogonal_recurrences(model):
-    assert (model.word_to_gates.bias[3:6] == 1).all()
-    assert (model.word_to_gates.bias[:3] != 1).all()
-    for gate in model.state_to_gates.weight.chunk(4):
+    query_and_beta, i, f, o, g = model.from_hidden.bias.split([7, 3, 3, 3, 3])
+    assert (f == 1).all()
+    assert (torch.cat([query_and_beta, i, o, g]) == 0).all()
+    for gate in model.from_hidden.weight[7:].chunk(4):
         torch.testing.assert_close(gate @ gate.T, torch.eye(3).double(), rtol=0, atol=1e-6)
 
 

@@ -51,13 +51,13 @@ class SoftAttention(CaptionModel):
         self.init_hidden = nn.Linear(d, n)  # f_init,h
         self.init_cell = nn.Linear(d, n)  # f_init,c
         self.embedding = nn.Embedding(vocabulary_size, m)  # E; the original starts from a zero row
-        self.key = nn.Linear(d, a)  # f_att: the part of e_ti that depends on a_i,
-        self.query = nn.Linear(n, a, bias=False)  # and the part that depends on h_{t-1}
+        self.key = nn.Linear(d, a)  # f_att: the part of e_ti that depends on a_i
         self.score = nn.Linear(a, 1, bias=False)  # (a constant would cancel in the softmax)
-        self.gate = nn.Linear(n, 1)  # β
-        self.word_to_gates = nn.Linear(m, 4 * n)  # T, split by input: E y_{t-1},
-        self.state_to_gates = nn.Linear(n, 4 * n, bias=False)  # h_{t-1}
-        self.context_to_gates = nn.Linear(d, 4 * n, bias=False)  # and ẑ_t
+        # All that h_{t-1} is multiplied with, in one product: the query of f_att, the gate β, and
+        # its part of T. The other parts of T take E y_{t-1} and ẑ_t.
+        self.from_hidden = nn.Linear(n, a + 1 + 4 * n)
+        self.word_to_gates = nn.Linear(m, 4 * n, bias=False)
+        self.context_to_gates = nn.Linear(d, 4 * n, bias=False)
         self.state_to_output = nn.Linear(n, m)  # L_h
         self.context_to_output = nn.Linear(d, m, bias=False)  # L_z
         self.output = nn.Linear(m, vocabulary_size)  # L_o
@@ -66,11 +66,12 @@ class SoftAttention(CaptionModel):
 
     def _initialise(self) -> None:
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        for gate in self.state_to_gates.weight.data.chunk(4):
+        nn.init.zeros_(self.from_hidden.bias)
+        n = self.config.state_width
+        for gate in self.from_hidden.weight.data[-4 * n :].chunk(4):
             nn.init.orthogonal_(gate)
         # Remember by default. The original starts the forget gate at zero; one trains sooner.
-        n = self.config.state_width
-        nn.init.ones_(self.word_to_gates.bias.data[n : 2 * n])
+        nn.init.ones_(self.from_hidden.bias.data[-3 * n : -2 * n])
 
     def encode(self, regions: Regions) -> Memory:
         annotations = self.dropout(self.project(regions.vectors))
@@ -79,7 +80,9 @@ class SoftAttention(CaptionModel):
         return {
             "annotations": annotations,
             "keys": self.key(annotations),
-            "mask": regions.mask,
+            "barrier": torch.zeros_like(annotations[..., 0]).masked_fill(
+                ~regions.mask, float("-inf")
+            ),
             "hidden": torch.tanh(self.init_hidden(mean)),
             "cell": torch.tanh(self.init_cell(mean)),
         }
@@ -99,11 +102,11 @@ class SoftAttention(CaptionModel):
     def unroll(self, tokens: Tensor, memory: Memory) -> Unrolled:
         """Words enter and leave for all steps at once; only the recurrence is a loop."""
         words = self.dropout(self.embedding(tokens))
-        gates = self.word_to_gates(words)
         state = self.start(memory, tokens.shape[1])
         hidden, contexts, attentions, signals = [], [], [], []
-        for t in range(tokens.shape[2]):
-            state, context, attention, signal = self._advance(gates[:, :, t], state, memory)
+        # (To index step t instead would make the gradient of each step as large as that of all.)
+        for word_gates in self.word_to_gates(words).unbind(2):
+            state, context, attention, signal = self._advance(word_gates, state, memory)
             hidden.append(state["hidden"])
             contexts.append(context)
             attentions.append(attention)
@@ -120,14 +123,14 @@ class SoftAttention(CaptionModel):
     ) -> tuple[State, Tensor, Tensor, dict[str, Tensor]]:
         """One step of the recurrence, up to but not including the output layer."""
         hidden, cell = state["hidden"], state["cell"]
-        query = self.query(hidden)[:, :, None]
+        n, a = self.config.state_width, self.config.attention_width
+        query, gate, gates = self.from_hidden(hidden).split([a, 1, 4 * n], -1)
         # In place: to allocate another (B, K, L, A) takes longer than the tanh.
-        energy = self.score((memory["keys"][:, None] + query).tanh_()).squeeze(-1)
-        energy = energy.masked_fill(~memory["mask"][:, None], float("-inf"))
-        attention, weights, signals = self._look(energy)
-        beta = torch.sigmoid(self.gate(hidden))
+        energy = self.score((memory["keys"][:, None] + query[:, :, None]).tanh_()).squeeze(-1)
+        attention, weights, signals = self._look(energy + memory["barrier"][:, None])
+        beta = torch.sigmoid(gate)
         context = beta * (weights @ memory["annotations"])
-        gates = word_gates + self.state_to_gates(hidden) + self.context_to_gates(context)
+        gates = gates + word_gates + self.context_to_gates(context)
         i, f, o, g = gates.chunk(4, -1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         hidden = torch.sigmoid(o) * torch.tanh(cell)
