@@ -34,7 +34,7 @@ def test_a_step_is_the_papers_equations(model, regions):
         embedded = model.embedding.weight[word]
         products = model.from_hidden(hidden)
         query, gate, from_hidden = products[:6], products[6:7], products[7:]
-        energies = [model.score(tanh(model.key(a) + query)).squeeze() for a in annotations]
+        energies = [model.score @ tanh(model.key(a) + query) for a in annotations]
         total = sum(energy.exp() for energy in energies)
         alphas = [energy.exp() / total for energy in energies]
         beta = sigmoid(gate)

@@ -42,7 +42,7 @@ def test_likelihood_and_smoothing_equal_torchs_cross_entropy() -> None:
     model, batch, smoothing = make_model(), make_batch(), 0.3
     options = CrossEntropyOptions(label_smoothing=smoothing)
     terms = CrossEntropy(options).terms(model, batch, 0)
-    loss = sum(float(term.weight * term.total) for term in terms.values())
+    loss = sum(term.weight * term.total.item() for term in terms.values())
     logits = model(batch.regions, batch.inputs).logits
     reference = functional.cross_entropy(
         logits.flatten(0, 2),

@@ -9,6 +9,7 @@ from torch.nn import functional
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
+from sightline.models.layers import Dropout, additive_energy
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class SoftAttention(CaptionModel):
         self.init_cell = nn.Linear(d, n)  # f_init,c
         self.embedding = nn.Embedding(vocabulary_size, m)  # E; the original starts from a zero row
         self.key = nn.Linear(d, a)  # f_att: the part of e_ti that depends on a_i
-        self.score = nn.Linear(a, 1, bias=False)  # (a constant would cancel in the softmax)
+        self.score = nn.Parameter(torch.empty(a))  # (a constant would cancel in the softmax)
         # All that h_{t-1} is multiplied with, in one product: the query of f_att, the gate β, and
         # its part of T. The other parts of T take E y_{t-1} and ẑ_t.
         self.from_hidden = nn.Linear(n, a + 1 + 4 * n)
@@ -61,11 +62,13 @@ class SoftAttention(CaptionModel):
         self.state_to_output = nn.Linear(n, m)  # L_h
         self.context_to_output = nn.Linear(d, m, bias=False)  # L_z
         self.output = nn.Linear(m, vocabulary_size)  # L_o
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self._initialise()
 
     def _initialise(self) -> None:
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        bound = self.config.attention_width**-0.5
+        nn.init.uniform_(self.score, -bound, bound)
         nn.init.zeros_(self.from_hidden.bias)
         n = self.config.state_width
         for gate in self.from_hidden.weight.data[-4 * n :].chunk(4):
@@ -125,8 +128,7 @@ class SoftAttention(CaptionModel):
         hidden, cell = state["hidden"], state["cell"]
         n, a = self.config.state_width, self.config.attention_width
         query, gate, gates = self.from_hidden(hidden).split([a, 1, 4 * n], -1)
-        # In place: to allocate another (B, K, L, A) takes longer than the tanh.
-        energy = self.score((memory["keys"][:, None] + query[:, :, None]).tanh_()).squeeze(-1)
+        energy = additive_energy(memory["keys"], query, self.score)
         attention, weights, signals = self._look(energy + memory["barrier"][:, None])
         beta = torch.sigmoid(gate)
         context = beta * (weights @ memory["annotations"])

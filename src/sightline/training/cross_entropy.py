@@ -34,12 +34,13 @@ class CrossEntropy:
         unrolled: Unrolled = model(batch.regions, inputs)
         terms = {"nll": Term(negative_log_likelihood(unrolled, batch).sum(), "word")}
         if self.options.label_smoothing:
-            # (1 - s) nll + s * mean over the vocabulary, written as nll + s * (mean - nll), so that
-            # what is reported as nll is the likelihood itself.
-            spread = -functional.log_softmax(unrolled.logits, -1).mean(-1)
-            spread = spread.masked_fill(batch.targets == PAD, 0.0).sum()
-            smoothing = batch.weight * spread - terms["nll"].total
-            terms["smoothing"] = Term(smoothing, "word", self.options.label_smoothing)
+            # (1 - s) nll + s * mean over the vocabulary = nll + s * (mean - nll), so that what is
+            # reported as nll is the likelihood itself. In the difference the normaliser cancels.
+            said = batch.targets != PAD
+            target = unrolled.logits.gather(3, batch.targets[..., None]).squeeze(3)
+            excess = (target - unrolled.logits.mean(-1)).masked_fill(~said, 0.0).sum()
+            excess = batch.weight * excess
+            terms["smoothing"] = Term(excess, "word", self.options.label_smoothing)
         if self.options.doubly_stochastic:
             penalty = doubly_stochastic_penalty(unrolled, batch).sum()
             terms["attention"] = Term(penalty, "caption", self.options.doubly_stochastic)
