@@ -1,8 +1,8 @@
 """What Sightline can show without any data of yours; run by `make demo`.
 
 There is no captioner of photographs in the box yet. So this trains a small one on synthetic scenes
-(about a minute on two cores; the next time it is there already), lets it caption scenes it has never
-seen, and draws what every word looked at.
+(about a minute on two cores; the next time it is there already), lets it caption scenes it has
+never seen, and draws what every word looked at.
 """
 
 import argparse
@@ -20,8 +20,12 @@ HERE = Path(__file__).parent
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=HERE.parent / "demo")
-    folder = parser.parse_args().folder
-    recipe = load_recipe(HERE.parent / "recipes" / "scenes" / "soft_attention.yaml")
+    parser.add_argument("overrides", nargs="*", help="of the recipe, such as epochs=5")
+    options = parser.parse_args()
+    folder = options.folder
+    recipe = load_recipe(
+        HERE.parent / "recipes" / "scenes" / "soft_attention.yaml", tuple(options.overrides)
+    )
     print("Training a captioner of synthetic scenes …", file=sys.stderr)
     train(recipe, folder / "run", show_progress=True)
 

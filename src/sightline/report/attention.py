@@ -62,7 +62,7 @@ def _light(pixels: np.ndarray, density: np.ndarray) -> np.ndarray:
     # Regions are coarse: a blur of their size turns steps into a light.
     coarse = smooth.resize((max(smooth.width // 24, 2), max(smooth.height // 24, 2)))
     light = np.asarray(coarse.resize(smooth.size, Image.Resampling.BICUBIC)).clip(0, 1)[..., None]
-    return pixels * (0.25 + 0.75 * light) + 0.12 * light
+    return np.clip(pixels * (0.25 + 0.75 * light) + 0.12 * light, 0, 1)
 
 
 def _concentration(density: np.ndarray) -> float:

@@ -1,0 +1,127 @@
+"""Captioners really learn the synthetic scenes, and look at what they name.
+
+An untrained or wrongly wired model passes none of these.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import sightline
+from sightline.captions import Caption
+from sightline.cli.evaluate import command as evaluate
+from sightline.data.dataset import CaptionedImage
+from sightline.data.scenes import make_scenes
+from sightline.training.loop import train
+from sightline.training.recipe import load_recipe
+
+ROOT = Path(__file__).parents[2]
+
+# One process trains, and runs all tests of what was trained.
+pytestmark = pytest.mark.xdist_group("scenes")
+
+
+def train_on_scenes(model: str, folder: Path) -> Path:
+    cache = f"encoder.cache={folder / 'regions'}"
+    train(load_recipe(ROOT / "recipes" / "scenes" / f"{model}.yaml", (cache,)), folder / model)
+    return folder / model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scenes")
+
+
+@pytest.fixture(scope="module")
+def soft(folder: Path) -> Path:
+    return train_on_scenes("soft_attention", folder)
+
+
+@pytest.fixture(scope="module")
+def hard(folder: Path) -> Path:
+    return train_on_scenes("hard_attention", folder)
+
+
+@pytest.fixture(scope="module")
+def scenes() -> list[CaptionedImage]:
+    """Scenes of a seed that no recipe uses."""
+    return make_scenes(60, seed=77)
+
+
+def best_dev(run: Path) -> float:
+    lines = (run / "history.jsonl").read_text().splitlines()
+    return max(json.loads(line)["dev"]["BLEU-4"] for line in lines if '"dev"' in line)
+
+
+def object_attention(caption: Caption, scene: CaptionedImage) -> list[tuple[float, float]]:
+    """For every object rightly named: attention inside its box, and the box's share of the area."""
+    found = []
+    for number, word in enumerate(caption.words):
+        boxes = {g.boxes[0] for g in scene.groundings if g.label == word.text}
+        if len(boxes) == 1:
+            x0, y0, x1, y1 = boxes.pop()
+            density = caption.attention_map(number, 64, 64)
+            inside = density[round(y0 * 64) : round(y1 * 64), round(x0 * 64) : round(x1 * 64)]
+            found.append((inside.sum() / density.sum(), (x1 - x0) * (y1 - y0)))
+    return found
+
+
+@pytest.mark.parametrize("model", ["soft", "hard"])
+def test_it_learns_looks_at_what_it_names_and_looks_elsewhere_for_other_words(
+    model: str, scenes: list[CaptionedImage], request: pytest.FixtureRequest
+) -> None:
+    run = request.getfixturevalue(model)
+    assert best_dev(run) > 0.8
+    captions = sightline.load(run).caption([scene.picture for scene in scenes])
+    right = [c.text in scene.captions for c, scene in zip(captions, scenes, strict=True)]
+    assert sum(right) > 0.6 * len(scenes)
+
+    shares = [
+        share
+        for caption, scene in zip(captions, scenes, strict=True)
+        for share in object_attention(caption, scene)
+    ]
+    assert len(shares) > 60
+    attention, area = (sum(column) / len(shares) for column in zip(*shares, strict=True))
+    assert attention > 3 * area
+
+    # Attention moves: within a caption of two objects, the words differ in where they look.
+    moved = [
+        sum(abs(a - b) for a, b in zip(first.attention, last.attention, strict=True)) / 2
+        for caption in captions
+        if len(caption.words) > 6
+        for first, last in [(caption.words[2], caption.words[-1])]
+    ]
+    assert sum(moved) / len(moved) > 0.3
+
+
+def test_evaluate_writes_captions_scores_and_a_table_per_picture(soft: Path) -> None:
+    options = [str(soft), "--split", "test", "--metrics", "bleu,cider-d", "--json"]
+    result = CliRunner().invoke(evaluate, options)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    folder = soft / "evaluation-test"
+    assert json.loads((folder / "scores.json").read_text()) == summary
+    assert summary["scores"]["BLEU-4"] > 0.7
+    captions = json.loads((folder / "captions.json").read_text())
+    assert len(captions) == summary["pictures"] == 100
+    rows = (folder / "per-image.csv").read_text().splitlines()
+    assert rows[0] == "image_id,caption,BLEU-1,BLEU-2,BLEU-3,BLEU-4,CIDEr-D"
+    assert len(rows) == 101
+    assert rows[1].startswith(f"{captions[0]['image_id']},{captions[0]['caption']},")
+
+
+def test_the_demo_captions_unseen_scenes_and_draws_them(soft: Path, tmp_path: Path) -> None:
+    """What `make demo` runs, with the training done already."""
+    recipe = load_recipe(soft / "recipe.yaml")
+    assert recipe.encoder.cache is not None
+    (tmp_path / "run").symlink_to(soft)
+    script = [sys.executable, str(ROOT / "examples" / "demo.py"), "--folder", str(tmp_path)]
+    arguments = [f"encoder.cache={recipe.encoder.cache}"]
+    done = subprocess.run([*script, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.count("what every word looked at") == 6
+    assert len(list(tmp_path.glob("scene-*.png"))) == 6
