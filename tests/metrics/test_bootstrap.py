@@ -3,6 +3,7 @@ import pytest
 
 from sightline.errors import DataError
 from sightline.metrics import Score, bleu, compare
+from sightline.metrics.spice_categories import category_scores
 
 
 def scores(values):
@@ -75,6 +76,26 @@ def test_bleu_is_resampled_by_its_counts():
     found = compare(better, worse)
     assert found.high > 0.9
     assert found.difference == better.corpus - worse.corpus
+
+
+def test_what_is_undefined_has_neither_interval_nor_p():
+    defined, undefined = shares([0.5, 0.25]), shares([np.nan, np.nan])
+    for pair in ((defined, undefined), (undefined, defined), (undefined, undefined)):
+        found = compare(*pair)
+        assert np.isnan([found.difference, found.low, found.high, found.p]).all()
+
+
+def test_draws_that_miss_the_only_defined_picture_speak_for_neither_system():
+    ours, theirs = [np.nan] * 9, [np.nan] * 9
+    found = compare(shares([0.75, *ours]), shares([0.25, *theirs]))
+    assert (found.difference, found.low, found.high) == (0.5, 0.5, 0.5)
+    # A draw of ten pictures misses a given one with probability 0.9 ** 10.
+    assert found.p == pytest.approx(2 * 0.9**10, abs=0.06)
+
+
+def shares(values):
+    """A score that is the mean over the pictures on which it is defined."""
+    return category_scores("x", [{"all": 0.0, "size": value} for value in values])[-1]
 
 
 def test_different_metrics_or_pictures_are_refused():

@@ -15,7 +15,7 @@ class Difference:
     """One metric of two systems on the same pictures.
 
     `low` and `high` bound the difference with the given confidence. `p` is the two-sided p-value of
-    no difference; it is never below 2 / (resamples + 1).
+    no difference; it is never below 2 / (resamples + 1). All three are NaN where either value is.
     """
 
     name: str
@@ -40,7 +40,9 @@ def compare(
     """Compare two systems by drawing pictures with replacement, the same for both.
 
     Each draw is scored by the metric's own corpus statistic: BLEU from summed counts, CIDEr as a
-    mean. CIDEr's document frequencies stay those of all pictures.
+    mean. CIDEr's document frequencies stay those of all pictures. A draw in which the metric is
+    undefined (a SPICE category that none of its pictures mentions) is left out of the interval,
+    and speaks for neither system: it raises `p`.
 
     >>> good, bad = Score("x", 0.9, np.full(20, 0.9)), Score("x", 0.1, np.full(20, 0.1))
     >>> compare(good, bad).p < 0.01
@@ -61,8 +63,11 @@ def compare(
         weights = np.stack([np.bincount(row, minlength=pictures) for row in drawn]).astype(float)
         found.append(score.resampled(weights) - other.resampled(weights))
     differences = np.concatenate(found)
+    if np.isnan(differences).all():
+        return Difference(score.name, score.corpus, other.corpus, np.nan, np.nan, np.nan)
     tail = (1 - confidence) / 2
-    low, high = np.quantile(differences, [tail, 1 - tail])
-    contrary = min((differences <= 0).sum(), (differences >= 0).sum())
+    low, high = np.nanquantile(differences, [tail, 1 - tail])
+    # Not `<=` and `>=`: an undefined difference is contrary to either system.
+    contrary = min((~(differences > 0)).sum(), (~(differences < 0)).sum())
     p = min(1.0, 2 * (contrary + 1) / (resamples + 1))
     return Difference(score.name, score.corpus, other.corpus, float(low), float(high), float(p))
