@@ -1,18 +1,18 @@
-import sys
-import types
-
 import numpy as np
 import pytest
 
+import sightline
 from sightline.errors import DataError
 from sightline.metrics import (
     METRICS,
     Score,
     bleu,
+    chair,
     cider,
     cider_d,
     document_frequencies,
     measure,
+    report,
     rouge_l,
 )
 
@@ -41,34 +41,44 @@ def test_saved_frequencies_reach_cider():
     assert score.corpus == cider_d(CANDIDATES, REFERENCES, frequencies).corpus
 
 
-def test_a_metric_elsewhere_is_imported_when_asked_for(monkeypatch):
+def test_annotated_categories_reach_chair():
+    captions, references = ["a dog and a cat", "a man"], [["a dog"], ["a picture"]]
+    annotated = [["cat"], []]
+    for given in (None, annotated):
+        scores = measure(captions, references, ["chair"], annotated=given)
+        expected = chair(captions, references, annotated=given)
+        assert [score.name for score in scores] == ["CHAIRi", "CHAIRs"]
+        assert [score.corpus for score in scores] == [score.corpus for score in expected]
+    assert [score.corpus for score in scores] == [1 / 3, 1 / 2]
+
+
+def test_other_metrics_are_given_raw_captions(monkeypatch):
     seen = []
 
     def meteor(candidates, references):
         seen.append((candidates, references))
         return Score("METEOR", 0.5, np.array([0.5, 0.5]))
 
-    module = types.ModuleType("sightline.metrics.meteor")
-    module.meteor = meteor
-    monkeypatch.setitem(sys.modules, "sightline.metrics.meteor", module)
+    monkeypatch.setitem(report._READING, "meteor", meteor)
     (score,) = measure(CANDIDATES, REFERENCES, ["METEOR"])
     assert score.name == "METEOR"
-    assert seen == [(CANDIDATES, REFERENCES)]  # raw captions: it tokenizes by itself
+    assert seen == [(CANDIDATES, REFERENCES)]  # it tokenizes by itself
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_every_name_leads_to_a_function(name):
-    from sightline.metrics import report
+def test_scores_by_name():
+    found = sightline.score(CANDIDATES, REFERENCES, ["cider-d", "bleu"])
+    assert list(found) == ["CIDEr-D", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4"]
+    assert found["CIDEr-D"].per_image.tolist() == cider_d(CANDIDATES, REFERENCES).per_image.tolist()
+    assert found["BLEU-4"].corpus == bleu(CANDIDATES, REFERENCES)[3].corpus
 
-    if name in report._READING:
-        module, function = report._READING[name]
-        assert callable(getattr(pytest.importorskip(module), function))
-    else:
-        assert callable(report._COUNTING[name])
+
+def test_without_names_the_scores_of_the_command():
+    names = [score.name for score in measure(CANDIDATES, REFERENCES)]
+    assert list(sightline.score(CANDIDATES, REFERENCES)) == names
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(DataError, match="unknown metric 'blue': did you mean 'bleu'"):
         measure(CANDIDATES, REFERENCES, ["blue"])
-    with pytest.raises(DataError, match="choose from bleu"):
+    with pytest.raises(DataError, match=f"choose from {', '.join(METRICS)}"):
         measure(CANDIDATES, REFERENCES, ["xyzzy"])

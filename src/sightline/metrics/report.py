@@ -1,16 +1,20 @@
 """Run many metrics by name over the same captions."""
 
 import difflib
-import importlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sightline.errors import DataError
+from sightline.metrics.bertscore import bertscore
 from sightline.metrics.bleu import Bleu
+from sightline.metrics.chair import chair
 from sightline.metrics.cider import Cider, CiderD
 from sightline.metrics.corpus import Corpus
 from sightline.metrics.frequencies import DocumentFrequencies
+from sightline.metrics.meteor import meteor
 from sightline.metrics.rouge import RougeL
 from sightline.metrics.score import Metric, Score
+from sightline.metrics.spice import spice
+from sightline.metrics.spice_spacy import spice_spacy
 
 # Those that share one count of words and n-grams.
 _COUNTING = {
@@ -20,12 +24,13 @@ _COUNTING = {
     "cider-d": CiderD.of,
     "cider": Cider.of,
 }
-# Those that read the captions in their own way: module and function, imported when asked for.
-_READING = {
-    "meteor": ("sightline.metrics.meteor", "meteor"),
-    "spice": ("sightline.metrics.spice", "spice"),
-    "spice-spacy": ("sightline.metrics.spice_spacy", "spice_spacy"),
-    "bertscore": ("sightline.metrics.bertscore", "bertscore"),
+# Those that read the captions in their own way.
+_READING: dict[str, Metric] = {
+    "meteor": meteor,
+    "spice": spice,
+    "spice-spacy": spice_spacy,
+    "bertscore": bertscore,
+    "chair": chair,
 }
 
 METRICS = (*_COUNTING, *_READING)
@@ -37,10 +42,12 @@ def measure(
     references: Sequence[Sequence[str]],
     metrics: Sequence[str] = DEFAULT,
     frequencies: DocumentFrequencies | None = None,
+    annotated: Sequence[Collection[str]] | None = None,
 ) -> tuple[Score, ...]:
     """Score raw captions by each named metric, one of `METRICS`.
 
-    With `frequencies` CIDEr and CIDEr-D weigh n-grams by a saved corpus.
+    With `frequencies` CIDEr and CIDEr-D weigh n-grams by a saved corpus. `annotated` gives CHAIR
+    the COCO categories known to be in each picture, beside those its references name.
 
     >>> scores = measure(["a dog runs"], [["a dog runs", "the dog is running"]], ["rouge-l"])
     >>> scores[0].name, scores[0].corpus
@@ -54,12 +61,33 @@ def measure(
     for name in names:
         if name in _COUNTING:
             result = _COUNTING[name](corpus)
+        elif name == "chair":
+            result = chair(candidates, references, annotated=annotated)
         else:
-            module, function = _READING[name]
-            metric: Metric = getattr(importlib.import_module(module), function)
-            result = metric(candidates, references)
+            result = _READING[name](candidates, references)
         scores += result if isinstance(result, tuple) else (result,)
     return tuple(scores)
+
+
+def score(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: Sequence[str] = DEFAULT,
+) -> dict[str, Score]:
+    """Score captions by each named metric, one of `METRICS`; the scores by their names.
+
+    This is `sightline.score`. `references[i]` are the reference captions of the picture that
+    `candidates[i]` describes. Every score has a `corpus` value and the values `per_image`.
+
+    >>> import sightline
+    >>> captions, references = ["a dog runs", "a cat"], [["a dog runs"], ["a cat sits", "the cat"]]
+    >>> scores = sightline.score(captions, references, ["bleu", "rouge-l"])
+    >>> list(scores)
+    ['BLEU-1', 'BLEU-2', 'BLEU-3', 'BLEU-4', 'ROUGE-L']
+    >>> scores["ROUGE-L"].per_image.round(2).tolist()
+    [1.0, 0.77]
+    """
+    return {score.name: score for score in measure(candidates, references, metrics)}
 
 
 def _known(name: str) -> str:
