@@ -3,7 +3,7 @@ import json
 import pytest
 
 from sightline.errors import DataError
-from sightline.metrics.inputs import read_scorable
+from sightline.metrics.inputs import read_scorable, read_training
 
 
 @pytest.fixture
@@ -134,6 +134,72 @@ def test_a_result_has_one_caption(write, jsonl):
     results = write("results.jsonl", '{"image": "b.jpg", "captions": ["a", "b"]}')
     with pytest.raises(DataError, match="line 1: a result has one caption, 'captions' holds 2"):
         read_scorable(results, [jsonl], "test")
+
+
+def test_but_several_may_be_asked_for(write, jsonl):
+    lines = [
+        '{"image": "c.jpg", "captions": ["man", "a man"]}',
+        '{"image": "b.jpg", "caption": "cat"}',
+    ]
+    results = write("results.jsonl", "\n".join(lines))
+    found = read_scorable(results, [jsonl], "test", several=True)
+    assert found.samples == (("cat",), ("man", "a man"))
+    assert found.candidates == ("cat", "man")
+
+
+@pytest.mark.parametrize(
+    ("captions", "message"),
+    [
+        ([], "line 1: 'captions' must be a list of strings, and not empty"),
+        (["a", 3], "line 1: 'captions' must be a list of strings, and not empty"),
+        (["a", " "], r"empty caption of picture b\.jpg"),
+    ],
+)
+def test_each_of_several_captions_is_looked_at(write, jsonl, captions, message):
+    results = write("results.jsonl", json.dumps({"image": "b.jpg", "captions": captions}))
+    with pytest.raises(DataError, match=message):
+        read_scorable(results, [jsonl], "test", several=True)
+
+
+def instances(*labels):
+    """COCO instances: a box of each category in the picture b.jpg."""
+    return {
+        "images": [{"id": 5, "file_name": "b.jpg", "width": 9, "height": 9}],
+        "categories": [{"id": number, "name": label} for number, label in enumerate(labels)],
+        "annotations": [
+            {"image_id": 5, "category_id": number, "bbox": [1, 1, 4, 4]}
+            for number in range(len(labels))
+        ],
+    }
+
+
+def test_boxes_say_which_categories_are_in_each_picture(write, jsonl):
+    results = write("results.json", [result("c.jpg"), result("b.jpg")])
+    boxes = write("instances_test.json", instances("cat", "hot dog"))
+    found = read_scorable(results, [jsonl], "test", boxes=boxes)
+    assert found.images == ("b.jpg", "c.jpg")
+    assert found.categories == ({"cat", "hot dog"}, set())
+    assert read_scorable(results, [jsonl], "test").categories is None
+
+
+def test_boxes_that_do_not_fit_are_refused(write, jsonl):
+    results = write("results.json", [result("c.jpg"), result("b.jpg")])
+    boxes = write("boxes.json", instances("cat", "kitten"))
+    with pytest.raises(DataError, match=r"boxes\.json: 'kitten' is no category of COCO"):
+        read_scorable(results, [jsonl], "test", boxes=boxes)
+    text = write("results.txt", "a dog\n")
+    with pytest.raises(DataError, match="plain text names no pictures"):
+        read_scorable(text, [text], boxes=boxes)
+
+
+def test_training_captions_are_those_of_the_split_or_all(write, jsonl):
+    assert read_training(jsonl) == ["a dog", "the dog"]
+    assert read_training(write("training.txt", "a dog\na cat\n")) == ["a dog", "a cat"]
+    unsplit = write("all.jsonl", json.dumps({"image": "x.jpg", "captions": ["a", "b"]}))
+    assert read_training(unsplit) == ["a", "b"]
+    other = write("dev.jsonl", json.dumps({"image": "x.jpg", "captions": ["a"], "split": "dev"}))
+    with pytest.raises(DataError, match="no picture is in split 'train'"):
+        read_training(other)
 
 
 @pytest.mark.parametrize(

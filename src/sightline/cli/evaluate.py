@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from sightline.cli.options import console, images_option, json_option, open_dataset, print_json
+from sightline.cli.score_table import number, percent
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
 
@@ -88,15 +90,15 @@ def command(
     with atomic_write(folder / "per-image.csv") as file:
         writer = csv.writer(file)
         writer.writerow(["image_id", "caption", *(score.name for score in scores)])
-        for number, (image, caption) in enumerate(zip(chosen, captions, strict=True)):
-            values = (f"{score.per_image[number]:.6f}" for score in scores)
+        for row, (image, caption) in enumerate(zip(chosen, captions, strict=True)):
+            values = (number(round(float(score.per_image[row]), 6)) for score in scores)
             writer.writerow([image.id, caption, *values])
     summary: dict[str, Any] = {
         "split": split,
         "pictures": len(chosen),
         "beam": beam,
         "length_power": length_power,
-        "scores": {score.name: score.corpus for score in scores},
+        "scores": {score.name: number(score.corpus) for score in scores},
     }
     with atomic_write(folder / "scores.json") as file:
         json.dump(summary, file, indent=1)
@@ -106,6 +108,6 @@ def command(
     table = Table("metric", f"{split}, {len(chosen):,} pictures", box=None, pad_edge=False)
     table.columns[1].justify = "right"
     for score in scores:
-        table.add_row(score.name, f"{100 * score.corpus:.2f}")
+        table.add_row(escape(score.name), percent(score.corpus))
     console.print(table)
     console.print(f"\nCaptions, scores and a table per picture are in {folder}.")

@@ -2,21 +2,26 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from sightline.cli.options import console, json_option, print_json
+from sightline.cli.score_table import difference_table, number, score_table
 from sightline.errors import DataError
 from sightline.files import atomic_write
+from sightline.metrics import diversity, document_frequencies, self_cider
 from sightline.metrics.bootstrap import Difference, compare
-from sightline.metrics.inputs import Scorable, read_scorable
+from sightline.metrics.diversity import Diversity
+from sightline.metrics.frequencies import DocumentFrequencies
+from sightline.metrics.inputs import Scorable, read_scorable, read_training
 from sightline.metrics.report import DEFAULT, METRICS, measure
 from sightline.metrics.score import Score
 
 _path = click.Path(path_type=Path)
+_file = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("score")
@@ -38,13 +43,42 @@ _path = click.Path(path_type=Path)
 )
 @click.option(
     "--per-image",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=_file,
     help="Write the score of each picture to this CSV file.",
 )
 @click.option(
     "--against",
     type=_path,
     help="Other results for the same pictures: adds differences, 95 % intervals and p-values.",
+)
+@click.option(
+    "--boxes",
+    type=_path,
+    help="COCO's instances_*.json: adds chair, with what is annotated as in the picture. Without "
+    "it chair goes by the references alone.",
+)
+@click.option(
+    "--diversity",
+    "diverse",
+    is_flag=True,
+    help="Also how varied the captions are: distinct n-grams, vocabulary, bad endings, and "
+    "self-CIDEr if a .jsonl file has several captions of each picture (the first is scored).",
+)
+@click.option(
+    "--training",
+    type=_path,
+    help="The dataset (its train split) or .txt the system learnt from: adds --diversity, and the "
+    "share of captions that are not in it.",
+)
+@click.option(
+    "--frequencies",
+    type=_file,
+    help="Weigh n-grams in CIDEr by the document frequencies in this file, not by the references'.",
+)
+@click.option(
+    "--save-frequencies",
+    type=_file,
+    help="Write the document frequencies of these references, for --frequencies.",
 )
 @json_option
 def command(
@@ -54,6 +88,11 @@ def command(
     metrics: str,
     per_image: Path | None,
     against: Path | None,
+    boxes: Path | None,
+    diverse: bool,
+    training: Path | None,
+    frequencies: Path | None,
+    save_frequencies: Path | None,
     as_json: bool,
 ) -> None:
     """Score captions against references, as the field does, without Java.
@@ -68,72 +107,75 @@ def command(
     For results.txt it is .txt too, line i for line i; several references of a line are separated
     by tabs, or given in several files.
     """
-    names = [name for name in metrics.split(",") if name.strip()]
+    names = [name for part in metrics.split(",") if (name := part.strip().lower())]
     if not names:
         raise DataError(f"no metric named; choose from {', '.join(METRICS)}")
-    scored = read_scorable(results, references, split)
-    scores = measure(scored.candidates, scored.references, names)
+    if boxes is not None and "chair" not in names:
+        names.append("chair")
+    diverse = diverse or training is not None
+    weights = None if frequencies is None else DocumentFrequencies.load(frequencies)
+    systems = [
+        read_scorable(path, references, split, boxes=boxes, several=diverse)
+        for path in (results, against)
+        if path is not None
+    ]
+    scores = [
+        [*measure(s.candidates, s.references, names, weights, annotated=s.categories)]
+        for s in systems
+    ]
+    varieties: list[Diversity] = []
+    if diverse:
+        learnt = None if training is None else read_training(training)
+        varieties = [diversity(system.candidates, learnt) for system in systems]
+        if all(any(len(captions) > 1 for captions in system.samples) for system in systems):
+            for system, found in zip(systems, scores, strict=True):
+                found.append(self_cider(system.samples, weights))
+    differences = [compare(*pair) for pair in zip(*scores, strict=True)] if against else []
+
+    scored = systems[0]
+    if save_frequencies is not None:
+        document_frequencies(scored.references).save(save_frequencies)
     if per_image is not None:
-        _write_csv(per_image, scored, scores)
-    differences: list[Difference] = []
-    if against is not None:
-        other = read_scorable(against, references, split)
-        others = measure(other.candidates, other.references, names)
-        differences = [compare(ours, theirs) for ours, theirs in zip(scores, others, strict=True)]
+        _write_csv(per_image, scored, scores[0])
     if as_json:
-        print_json(_content(scored, scores, differences))
+        print_json(_content(scored, scores[0], differences, varieties))
         return
-    console.print(_compared(results, against, differences) if against else _plain(scores))
-    console.print(f"{len(scored.images):,} pictures; values times 100.", style="dim")
+    if against is None:
+        console.print(score_table(scores[0], varieties[0] if varieties else None))
+    else:
+        console.print(difference_table([results.name, against.name], differences, varieties))
+    with_boxes = f", {sum(map(bool, scored.categories)):,} with boxes" if scored.categories else ""
+    console.print(f"{len(scored.images):,} pictures{with_boxes}; values times 100.", style="dim")
 
 
 def _write_csv(path: Path, scored: Scorable, scores: Sequence[Score]) -> None:
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["image", "caption", *(score.name for score in scores)])
-        columns = zip(*(score.per_image.tolist() for score in scores), strict=True)
+        columns = zip(*(map(number, score.per_image.tolist()) for score in scores), strict=True)
         rows = zip(scored.images, scored.candidates, columns, strict=True)
         writer.writerows([image, caption, *values] for image, caption, values in rows)
 
 
 def _content(
-    scored: Scorable, scores: Sequence[Score], differences: Sequence[Difference]
+    scored: Scorable,
+    scores: Sequence[Score],
+    differences: Sequence[Difference],
+    varieties: Sequence[Diversity],
 ) -> dict[str, Any]:
     content: dict[str, Any] = {"images": len(scored.images)}
-    content["scores"] = {score.name: score.corpus for score in scores}
+    content["scores"] = {score.name: number(score.corpus) for score in scores}
     if differences:
         content["against"] = {
             found.name: {
-                "value": found.other,
-                "difference": found.difference,
-                "low": found.low,
-                "high": found.high,
-                "p": found.p,
+                "value": number(found.other),
+                "difference": number(found.difference),
+                "low": number(found.low),
+                "high": number(found.high),
+                "p": number(found.p),
             }
             for found in differences
         }
+    for key, variety in zip(("diversity", "diversity_against"), varieties, strict=False):
+        content[key] = asdict(variety)
     return content
-
-
-def _plain(scores: Sequence[Score]) -> Table:
-    table = Table("metric", "score", box=None, pad_edge=False)
-    table.columns[1].justify = "right"
-    for score in scores:
-        table.add_row(score.name, f"{100 * score.corpus:.2f}")
-    return table
-
-
-def _compared(results: Path, against: Path, differences: Sequence[Difference]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("metric", results.name, against.name, "difference", "95 % interval", "p"):
-        table.add_column(heading, justify="right" if heading != "metric" else "left")
-    for found in differences:
-        table.add_row(
-            found.name,
-            f"{100 * found.value:.2f}",
-            f"{100 * found.other:.2f}",
-            f"{100 * found.difference:+.2f}",
-            f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
-            f"{found.p:.4f}",
-        )
-    return table

@@ -53,7 +53,7 @@ class DocumentFrequencies:
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise DataError(
                 f"{path}: not a file of document frequencies ({error}); "
-                "write one with DocumentFrequencies.save"
+                "write one with sightline score --save-frequencies"
             ) from None
         if [len(words), *map(len, packed)] != [*map(len, counts)]:
             raise DataError(f"{path}: its words, n-grams and counts are not of one length")

@@ -3,14 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sightline.data.dataset import CaptionedImage
+from sightline.data.boxes import read_boxes
+from sightline.data.dataset import CaptionedImage, captions_of
 from sightline.data.fields import field, load_json, read_lines, read_text
 from sightline.data.readers import read_dataset
 from sightline.errors import DataError
+from sightline.metrics.coco_objects import CATEGORIES
 
 Id = str | int
 _SHOWN = 3  # ids named in an error
@@ -18,20 +20,39 @@ _SHOWN = 3  # ids named in an error
 
 @dataclass(frozen=True)
 class Scorable:
-    """Candidates and references side by side; `images[i]` names the picture of both."""
+    """A system's captions and the references side by side; `images[i]` names the picture of both.
+
+    `samples[i]` are the system's captions of it, best first; `categories[i]` the COCO categories
+    annotated in it, where boxes were read.
+    """
 
     images: tuple[Id, ...]
-    candidates: tuple[str, ...]
+    samples: tuple[tuple[str, ...], ...]
     references: tuple[tuple[str, ...], ...]
+    categories: tuple[frozenset[str], ...] | None = None
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The one caption of each picture that is scored."""
+        return tuple(captions[0] for captions in self.samples)
 
 
-def read_scorable(results: Path, references: Sequence[Path], split: str | None = None) -> Scorable:
+def read_scorable(
+    results: Path,
+    references: Sequence[Path],
+    split: str | None = None,
+    *,
+    boxes: Path | None = None,
+    several: bool = False,
+) -> Scorable:
     """Match a system's captions with their references.
 
     `results` is COCO's results format (`[{"image_id": 42, "caption": "..."}]`), JSON lines
     (`{"image": "a.jpg", "captions": ["..."]}`, or `"caption": "..."`), or plain text. References of
     the first two are anything `data.read_dataset` reads, of which `split` picks a part; references
     of plain text are plain text, line i for line i, in several files or separated by tabs.
+    `boxes` is COCO's `instances_*.json`. With `several`, JSON lines may hold more than one caption
+    of a picture.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -43,16 +64,42 @@ def read_scorable(results: Path, references: Sequence[Path], split: str | None =
     if _is_text(results):
         if split is not None:
             raise DataError(f"{results}: plain text has no splits, so none can be chosen")
+        if boxes is not None:
+            raise DataError(f"{results}: plain text names no pictures, so {boxes} cannot be used")
         return _read_texts(results, references)
     if len(references) != 1 or _is_text(references[0]):
         raise DataError(
             f"{results} names its pictures, so its references must too: give one dataset file or "
             f"folder, not {', '.join(map(str, references)) or 'none'}"
         )
-    captions = list(_read_results(results))
+    captions = list(_read_results(results, several))
     dataset = read_dataset(references[0])
+    if boxes is not None:
+        dataset = read_boxes(boxes, dataset)
     pictures = dataset.images if split is None else dataset.split(split)
-    return _match(results, captions, references[0], pictures)
+    scorable = _match(results, captions, references[0], pictures)
+    return scorable if boxes is None else replace(scorable, categories=_labels(boxes, pictures))
+
+
+def read_training(path: Path) -> list[str]:
+    """The captions a system was trained on: the split "train", or all where there are no splits.
+
+    `path` is anything `data.read_dataset` reads, or plain text with a caption on each line.
+    """
+    if _is_text(path):
+        return _text_lines(path)
+    dataset = read_dataset(path)
+    has_splits = any(image.split for image in dataset)
+    return list(captions_of(dataset.split("train") if has_splits else dataset))
+
+
+def _labels(boxes: Path, pictures: Sequence[CaptionedImage]) -> tuple[frozenset[str], ...]:
+    labels = tuple(frozenset(g.label for g in picture.groundings) for picture in pictures)
+    if unknown := frozenset().union(*labels).difference(CATEGORIES):
+        raise DataError(
+            f"{boxes}: '{min(unknown)}' is no category of COCO; give its instances_*.json"
+        )
+    return labels
 
 
 def _is_text(path: Path) -> bool:
@@ -74,10 +121,11 @@ def _read_texts(results: Path, references: Sequence[Path]) -> Scorable:
         for number, line in enumerate(lines):
             merged[number] += tuple(text for text in line.split("\t") if text.strip())
     numbers = tuple(range(1, len(candidates) + 1))
-    _refuse(results, "empty caption in line", _where_empty(numbers, candidates))
+    samples = tuple((caption,) for caption in candidates)
+    _refuse(results, "empty caption in line", _where_empty(numbers, samples))
     unreferenced = (number for number, texts in zip(numbers, merged, strict=True) if not texts)
     _refuse(references[0], "no reference in line", unreferenced)
-    return Scorable(numbers, tuple(candidates), tuple(merged))
+    return Scorable(numbers, samples, tuple(merged))
 
 
 def _text_lines(path: Path) -> list[str]:
@@ -90,13 +138,13 @@ def _text_lines(path: Path) -> list[str]:
     return lines
 
 
-def _read_results(path: Path) -> Iterator[tuple[Id, str]]:
-    """Picture and caption of each record, in the file's order."""
+def _read_results(path: Path, several: bool) -> Iterator[tuple[Id, tuple[str, ...]]]:
+    """Picture and captions of each record, in the file's order."""
     if path.suffix == ".jsonl":
         for number, line in read_lines(path):
             where = f"{path}, line {number}"
             try:
-                yield _result(json.loads(line), where)
+                yield _result(json.loads(line), where, several)
             except json.JSONDecodeError as error:
                 raise DataError(f"{where}: not JSON ({error.msg})") from None
     elif path.suffix == ".json":
@@ -107,25 +155,30 @@ def _read_results(path: Path) -> Iterator[tuple[Id, str]]:
                 f"found {type(content).__name__}"
             )
         for number, record in enumerate(content):
-            yield _result(record, f"{path}, record {number}")
+            yield _result(record, f"{path}, record {number}", several)
     else:
         raise DataError(f"{path}: results are .json (COCO's format), .jsonl or .txt")
 
 
-def _result(record: Any, where: str) -> tuple[Id, str]:
+def _result(record: Any, where: str, several: bool) -> tuple[Id, tuple[str, ...]]:
     ours = isinstance(record, dict) and "image" in record
     picture = field(record, "image" if ours else "image_id", (str, int), where)
     if not ours or "captions" not in record:
-        return picture, field(record, "caption", str, where)
+        return picture, (field(record, "caption", str, where),)
     captions = field(record, "captions", list, where)
-    if len(captions) != 1 or not isinstance(captions[0], str):
-        raise DataError(f"{where}: a result has one caption, 'captions' holds {len(captions)}")
-    return picture, captions[0]
+    if not captions or not all(isinstance(caption, str) for caption in captions):
+        raise DataError(f"{where}: 'captions' must be a list of strings, and not empty")
+    if len(captions) > 1 and not several:
+        raise DataError(
+            f"{where}: a result has one caption, 'captions' holds {len(captions)} "
+            "(several are for measuring diversity)"
+        )
+    return picture, tuple(captions)
 
 
 def _match(
     results: Path,
-    captions: Sequence[tuple[Id, str]],
+    captions: Sequence[tuple[Id, tuple[str, ...]]],
     references: Path,
     pictures: Sequence[CaptionedImage],
 ) -> Scorable:
@@ -134,8 +187,7 @@ def _match(
         raise DataError(f"{results}: holds no captions")
     names = [name for name, _ in captions]
     _refuse(results, "captioned more than once: picture", _repeated(names))
-    texts = [text for _, text in captions]
-    _refuse(results, "empty caption of picture", _where_empty(names, texts))
+    _refuse(results, "empty caption of picture", _where_empty(names, [c for _, c in captions]))
     _refuse(references, "listed more than once: picture", _repeated([p.name for p in pictures]))
     # A results file calls a picture by its number or by its file name; JSON may quote the number.
     called = {str(key): picture.name for picture in pictures for key in (picture.name, picture.id)}
@@ -152,16 +204,17 @@ def _match(
     unreferenced = (p.id for p, texts in zip(pictures, kept, strict=True) if not texts)
     _refuse(references, "no reference for picture", unreferenced)
     ordered = [given[picture.name] for picture in pictures]
-    images, candidates = zip(*ordered, strict=True)
-    return Scorable(images, candidates, tuple(kept))
+    images, samples = zip(*ordered, strict=True)
+    return Scorable(images, samples, tuple(kept))
 
 
 def _repeated(names: Sequence[Id]) -> Iterator[Id]:
     return (name for name, times in Counter(names).items() if times > 1)
 
 
-def _where_empty(names: Sequence[Id], captions: Sequence[str]) -> Iterator[Id]:
-    return (name for name, text in zip(names, captions, strict=True) if not text.strip())
+def _where_empty(names: Sequence[Id], samples: Sequence[Sequence[str]]) -> Iterator[Id]:
+    pairs = zip(names, samples, strict=True)
+    return (name for name, captions in pairs if not all(text.strip() for text in captions))
 
 
 def _refuse(path: Path, problem: str, found: Iterable[Id], advice: str = "") -> None:
