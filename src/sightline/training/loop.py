@@ -21,7 +21,7 @@ from sightline.checkpoint import (
 from sightline.config import to_dict
 from sightline.data.dataset import CaptionedImage
 from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import RegionCache
+from sightline.data.region_cache import RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.errors import ConfigError, TrainingError
@@ -108,13 +108,10 @@ class Trainer:
         """See that every picture is in the cache; the first process encodes what is not."""
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
         cache = RegionCache.for_encoder(self.encoder, root)
-        if self.fabric.is_global_zero:
-            errors = encode_pictures(
-                [image.picture for image in images],
-                self.encoder,
-                cache,
-                show_progress=self.show_progress,
-            )
+        known = cache.keys()
+        missing = [image.picture for image in images if picture_key(image.picture) not in known]
+        if missing and self.fabric.is_global_zero:
+            errors = encode_pictures(missing, self.encoder, cache, show_progress=self.show_progress)
             if errors:
                 raise TrainingError(
                     f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
