@@ -1,0 +1,39 @@
+"""What `sightline evaluate` writes; that a trained model's scores are right is in test_learning."""
+
+import csv
+import json
+import math
+
+import numpy as np
+from click.testing import CliRunner
+
+from sightline.cli.evaluate import command
+from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.metrics import Score
+
+
+def no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def test_what_is_undefined_is_null_a_dash_or_an_empty_cell(checkpoint, tmp_path, monkeypatch):
+    def measure(candidates, references, metrics):
+        return (
+            Score("SPICE size", math.nan, np.array([math.nan, math.nan])),
+            Score("SPICE [b]count", 0.25, np.array([math.nan, 1 / 3])),
+        )
+
+    monkeypatch.setattr("sightline.metrics.report.measure", measure)
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
+    options = [str(checkpoint), "--data", str(data), "-o", str(tmp_path / "out"), "--beam", "1"]
+    table = CliRunner().invoke(command, options, catch_exceptions=False).stdout
+    lines = [line.split() for line in table.splitlines()]
+    assert ["SPICE", "size", "–"] in lines
+    assert ["SPICE", "[b]count", "25.00"] in lines
+    summary = json.loads((tmp_path / "out" / "scores.json").read_text(), parse_constant=no_constant)
+    assert summary["scores"] == {"SPICE size": None, "SPICE [b]count": 0.25}
+    with (tmp_path / "out" / "per-image.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["SPICE size"] for row in rows] == ["", ""]
+    assert [row["SPICE [b]count"] for row in rows] == ["", "0.333333"]
