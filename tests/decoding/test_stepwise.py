@@ -26,7 +26,7 @@ def test_greedy_takes_the_likeliest_word_that_it_may(tiny, allowed, texts, seed,
 
 
 def test_greedy_pads_what_ended_and_scores_as_forced_decoding(tiny):
-    tiny = tiny(3, pictures=8, end_bias=1.5)
+    tiny = tiny(7, pictures=8, end_bias=1.5)
     found = greedy(tiny.model, tiny.memory)
     assert len(set((found.tokens != PAD).sum(-1).flatten().tolist())) > 1
     forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
