@@ -2,7 +2,6 @@
 
 import fcntl
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,14 +9,6 @@ import torch
 from sightline.encoders.encoder import Encoder, create_encoder
 from sightline.encoders.fetch import fetch_weights
 from sightline.files import cache_folder
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(scope="session")
-def examples() -> Path:
-    """The folder of photographs."""
-    return EXAMPLES
 
 
 @pytest.fixture(scope="session")

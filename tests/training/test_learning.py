@@ -21,8 +21,9 @@ from sightline.training.recipe import load_recipe
 
 ROOT = Path(__file__).parents[2]
 
-# One process trains, and runs all tests of what was trained.
-pytestmark = pytest.mark.xdist_group("scenes")
+# One process trains a model, and runs all tests of it.
+with_soft = pytest.mark.xdist_group("soft")
+with_hard = pytest.mark.xdist_group("hard")
 
 
 def train_on_scenes(model: str, folder: Path) -> Path:
@@ -33,6 +34,7 @@ def train_on_scenes(model: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs, and regions that the models share where one process trains both."""
     return tmp_path_factory.mktemp("scenes")
 
 
@@ -70,7 +72,9 @@ def object_attention(caption: Caption, scene: CaptionedImage) -> list[tuple[floa
     return found
 
 
-@pytest.mark.parametrize("model", ["soft", "hard"])
+@pytest.mark.parametrize(
+    "model", [pytest.param("soft", marks=with_soft), pytest.param("hard", marks=with_hard)]
+)
 def test_it_learns_looks_at_what_it_names_and_looks_elsewhere_for_other_words(
     model: str, scenes: list[CaptionedImage], request: pytest.FixtureRequest
 ) -> None:
@@ -99,6 +103,7 @@ def test_it_learns_looks_at_what_it_names_and_looks_elsewhere_for_other_words(
     assert sum(moved) / len(moved) > 0.3
 
 
+@with_soft
 def test_evaluate_writes_captions_scores_and_a_table_per_picture(soft: Path) -> None:
     options = [str(soft), "--split", "test", "--metrics", "bleu,cider-d", "--json"]
     result = CliRunner().invoke(evaluate, options)
@@ -115,6 +120,7 @@ def test_evaluate_writes_captions_scores_and_a_table_per_picture(soft: Path) -> 
     assert rows[1].startswith(f"{captions[0]['image_id']},{captions[0]['caption']},")
 
 
+@with_soft
 def test_the_demo_captions_unseen_scenes_and_draws_them(soft: Path, tmp_path: Path) -> None:
     """What `make demo` runs, with the training done already."""
     recipe = load_recipe(soft / "recipe.yaml")
