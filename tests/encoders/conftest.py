@@ -2,6 +2,7 @@
 
 import fcntl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -35,12 +36,12 @@ LABELS = {285: "Egyptian cat", 967: "espresso", 872: "tripod", 652: "military un
 
 
 @pytest.fixture(scope="session")
-def imagenet_labels() -> Callable[..., dict[str, str]]:
+def imagenet_labels(examples: Path) -> Callable[..., dict[str, str]]:
     """What an encoder's classifier says of four photographs, with at least the given certainty."""
 
     def label(encoder: Encoder, least: float) -> dict[str, str]:
         names = ["cat", "coffee", "photographer", "officer"]
-        pixels = [encoder.preprocessing.load(EXAMPLES / f"{name}.jpg")[0] for name in names]
+        pixels = [encoder.preprocessing.load(examples / f"{name}.jpg")[0] for name in names]
         with torch.inference_mode():
             logits = encoder.classify(torch.stack([torch.from_numpy(p) for p in pixels]))
         certainty, classes = logits.softmax(1).max(1)
