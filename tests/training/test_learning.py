@@ -82,7 +82,7 @@ def test_it_learns_looks_at_what_it_names_and_looks_elsewhere_for_other_words(
     assert best_dev(run) > 0.8
     captions = sightline.load(run).caption([scene.picture for scene in scenes])
     right = [c.text in scene.captions for c, scene in zip(captions, scenes, strict=True)]
-    assert sum(right) > 0.6 * len(scenes)
+    assert sum(right) > 0.5 * len(scenes)
 
     shares = [
         share

@@ -1,0 +1,31 @@
+"""`sightline train` and `sightline models` as commands."""
+
+import json
+from pathlib import Path
+
+import yaml
+from click.testing import CliRunner
+
+from sightline.cli.models import command as models
+from sightline.cli.train import command as train
+from sightline.models.registry import list_models
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "scenes" / "soft_attention.yaml"
+
+
+def test_print_config_prints_the_recipe_with_its_defaults_and_overrides() -> None:
+    result = CliRunner().invoke(train, [str(RECIPE), "epochs=3", "--print-config"])
+    assert result.exit_code == 0
+    printed = yaml.safe_load(result.output)
+    assert printed["epochs"] == 3
+    assert printed["schedule"]["minimum"] == 0.0  # a default
+    assert printed["model"]["name"] == "soft_attention"
+
+
+def test_models_lists_every_registered_one() -> None:
+    result = CliRunner().invoke(models, ["--json"])
+    rows = json.loads(result.output)
+    assert [row["name"] for row in rows] == list_models()
+    assert all(row["parameters"] > 1e6 and row["paper"] for row in rows)
+    table = CliRunner().invoke(models, [])
+    assert all(name in table.output for name in list_models())
