@@ -1,6 +1,6 @@
 """Encoding pictures into a cache against the bare forward pass of the same network.
 
-    python benchmarks/encode.py [--encoder efficientnet_lite0] [--pictures 256] [--rounds 3]
+    python benchmarks/encode.py [--encoder efficientnet_lite0] [--pictures 512] [--rounds 3]
 
 The pictures are cuts of the photographs in `examples/`, saved as JPEG files, so that each has to be
 read, hashed, decoded and resized. The bare pass runs the same batches from memory and does nothing
@@ -32,8 +32,9 @@ def make_pictures(folder: Path, count: int) -> list[Path]:
     paths = []
     for number in range(count):
         photograph = photographs[number % len(photographs)]
-        x, y = random.uniform(0, 0.2, 2) * photograph.size
-        cut = photograph.crop((int(x), int(y), photograph.width, photograph.height))
+        x0, y0 = random.uniform(0, 0.2, 2) * photograph.size
+        x1, y1 = random.uniform(0.8, 1, 2) * photograph.size
+        cut = photograph.crop((int(x0), int(y0), int(x1), int(y1)))
         paths.append(folder / f"{number:04d}.jpg")
         cut.resize((500, 375)).save(paths[-1], quality=85)
     return paths
@@ -65,7 +66,7 @@ def time_pipeline(encoder: Encoder, paths: list[Path], batch_size: int, workers:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--encoder", choices=list_encoders(), default="efficientnet_lite0")
-    parser.add_argument("--pictures", type=int, default=256)
+    parser.add_argument("--pictures", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
