@@ -72,13 +72,18 @@ def object_attention(caption: Caption, scene: CaptionedImage) -> list[tuple[floa
     return found
 
 
-@pytest.mark.parametrize(
-    "model", [pytest.param("soft", marks=with_soft), pytest.param("hard", marks=with_hard)]
-)
-def test_it_learns_looks_at_what_it_names_and_looks_elsewhere_for_other_words(
-    model: str, scenes: list[CaptionedImage], request: pytest.FixtureRequest
-) -> None:
-    run = request.getfixturevalue(model)
+@with_soft
+def test_soft_attention_learns(soft: Path, scenes: list[CaptionedImage]) -> None:
+    check_learning(soft, scenes)
+
+
+@with_hard
+def test_hard_attention_learns(hard: Path, scenes: list[CaptionedImage]) -> None:
+    check_learning(hard, scenes)
+
+
+def check_learning(run: Path, scenes: list[CaptionedImage]) -> None:
+    """It captions rightly, looks at what it names, and elsewhere for other words."""
     assert best_dev(run) > 0.8
     captions = sightline.load(run).caption([scene.picture for scene in scenes])
     right = [c.text in scene.captions for c, scene in zip(captions, scenes, strict=True)]

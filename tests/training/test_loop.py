@@ -92,7 +92,7 @@ def gradients(fabric, recipe, folder):
     trainer = Trainer(fabric, load_recipe(recipe), folder, False)
     trainer.resume()
     for number, indices in enumerate(trainer.batches.batches.epoch(0)):
-        values = trainer.backward(trainer.batches.load(indices))
+        values, captions = trainer.backward(trainer.batches.load(indices))
         if fabric.is_global_zero:
             found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
             found["nll"] = torch.tensor(values["nll"])
@@ -148,6 +148,7 @@ def test_training_stops_when_dev_does_not_get_better_and_keeps_the_best(
     trainer.train()
     steps = len(trainer.batches)
     assert trainer.position.epoch == 4
+    assert trainer.position.captions == 4 * 24 * 5
     assert read_pointers(trainer.run) == {
         "best": f"step-{2 * steps:07d}",
         "last": f"step-{4 * steps:07d}",

@@ -47,9 +47,8 @@ from sightline.training.schedule import create_optimizer, rate_share
 
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     """Train by a recipe, from the last checkpoint of `run` if there is one."""
-    model_config(
-        recipe.model["name"], recipe.model_options
-    )  # mistakes show before long work begins
+    # Built only to be checked: a mistake should show before hours of encoding, not after.
+    model_config(recipe.model["name"], recipe.model_options)
     create_objective(recipe.objective)
     claim_run(run, recipe)
     strategy = "ddp_spawn" if recipe.devices > 1 else "auto"
@@ -126,8 +125,14 @@ class Trainer:
     def train(self) -> None:
         recipe, at = self.recipe, self.position
         steps = recipe.epochs * len(self.batches)
+        total = recipe.epochs * sum(len(image.captions) for image in self.train_images)
         bar = progress(
-            None, "training", total=steps, unit="step", done=at.step, show=self.show_progress
+            None,
+            "training",
+            total=total,
+            unit="caption",
+            done=at.captions,
+            show=self.show_progress,
         )
         with bar:
             while at.epoch < recipe.epochs and not at.finished:
@@ -135,12 +140,17 @@ class Trainer:
                 for indices in self.batches.batches.epoch(at.epoch, at.batch):
                     began = time.perf_counter()
                     batch = self.batches.load(indices).to(self.fabric.device)
-                    values = self.step(batch, steps)
-                    at.step, at.batch = at.step + 1, at.batch + 1
+                    values, captions = self.step(batch, steps)
+                    at.step, at.batch, at.captions = (
+                        at.step + 1,
+                        at.batch + 1,
+                        at.captions + captions,
+                    )
                     self._log(values)
                     at.seconds += time.perf_counter() - began
-                    bar.update()
-                    self._show(bar, values, at.seconds)
+                    parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+                    bar.set_postfix_str(f"epoch {at.epoch + 1}, step {at.step}, {parts}", False)
+                    bar.update(captions)
                     if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
                         self.save()
                 at.epoch, at.batch = at.epoch + 1, 0
@@ -149,24 +159,24 @@ class Trainer:
                 at.finished = at.finished or at.epoch == recipe.epochs
                 self.save(best=at.best_step == at.step)
 
-    def step(self, batch: CaptionBatch, steps: int) -> dict[str, float]:
-        """One step of the optimiser; returns the terms of the loss, over all processes."""
+    def step(self, batch: CaptionBatch, steps: int) -> tuple[dict[str, float], int]:
+        """One step of the optimiser; returns the loss terms and captions of all processes."""
         recipe = self.recipe
         share = rate_share(recipe.schedule, self.position.step, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.optimizer.learning_rate * share * self.position.plateau_share
-        values = self.backward(batch)
+        values, captions = self.backward(batch)
         if recipe.optimizer.clip:
             self.fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.observe(values)
-        return values
+        return values, captions
 
-    def backward(self, batch: CaptionBatch) -> dict[str, float]:
+    def backward(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """Gradients of the loss of a batch, of which this process has a part."""
         terms = self.objective.terms(self.model, batch, self.position.epoch)
-        values, words = self._reduce(terms, batch)
+        values, words, captions = self._reduce(terms, batch)
         self._check(values)
         loss = sum(
             (term.weight * term.total for term in terms.values() if term.weight),
@@ -174,12 +184,12 @@ class Trainer:
         )
         # The loss is a sum over all processes, but their gradients are averaged: hence the factor.
         self.fabric.backward(loss * (self.fabric.world_size / words))
-        return values
+        return values, captions
 
     def _reduce(
         self, terms: dict[str, Term], batch: CaptionBatch
-    ) -> tuple[dict[str, float], float]:
-        """Each term per word or caption, and the number of words, over all processes."""
+    ) -> tuple[dict[str, float], float, int]:
+        """Each term per word or caption, and how many of these, over all processes."""
         own = torch.stack(
             [batch.tokens.float(), batch.captions.float()]
             + [term.total.detach().float() for term in terms.values()]
@@ -190,7 +200,7 @@ class Trainer:
             name: total / counts[term.per]
             for (name, term), total in zip(terms.items(), totals, strict=True)
         }
-        return values, words
+        return values, words, round(captions)
 
     def _check(self, values: dict[str, float]) -> None:
         for name, value in values.items():
@@ -218,11 +228,6 @@ class Trainer:
         if self.fabric.is_global_zero:
             self.position.history_bytes = self.history.add(record)
             self.board.scalars(record)
-
-    def _show(self, bar: Any, values: dict[str, float], seconds: float) -> None:
-        if not bar.disable:
-            parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-            bar.set_postfix_str(f"epoch {self.position.epoch + 1}, {parts}", refresh=False)
 
     # --- dev ------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ class Position:
     step: int = 0
     epoch: int = 0
     batch: int = 0  # of the epoch
+    captions: int = 0  # seen so far
     best_score: float | None = None
     best_step: int = 0
     since_best: int = 0  # evaluations without a better score
