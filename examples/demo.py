@@ -1,7 +1,7 @@
 """What Sightline can show without any data of yours; run by `make demo`.
 
 There is no captioner of photographs in the box yet. So this trains a small one on synthetic scenes
-(a few minutes on two cores; the next time it is there already), lets it caption scenes it has
+(two minutes on two cores; the next time it is there already), lets it caption scenes it has
 never seen, and draws what every word looked at.
 """
 
