@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from sightline.cli.evaluate import command
 from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.errors import MissingExtraError
 from sightline.metrics import Score
 
 
@@ -37,3 +38,16 @@ def test_what_is_undefined_is_null_a_dash_or_an_empty_cell(checkpoint, tmp_path,
         rows = list(csv.DictReader(file))
     assert [row["SPICE size"] for row in rows] == ["", ""]
     assert [row["SPICE [b]count"] for row in rows] == ["", "0.333333"]
+
+
+def test_a_metric_that_cannot_be_had_does_not_cost_the_captions(checkpoint, tmp_path, monkeypatch):
+    def measure(candidates, references, metrics):
+        raise MissingExtraError("METEOR", "meteor")
+
+    monkeypatch.setattr("sightline.metrics.report.measure", measure)
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
+    options = [str(checkpoint), "--data", str(data), "-o", str(tmp_path / "out"), "--beam", "1"]
+    result = CliRunner().invoke(command, options)
+    assert isinstance(result.exception, MissingExtraError)
+    assert len(json.loads((tmp_path / "out" / "captions.json").read_text())) == 2

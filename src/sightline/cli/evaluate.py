@@ -81,12 +81,12 @@ def command(
     captions = caption_cached(
         captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
     )
-    scores = measure(captions, [image.captions for image in chosen], metrics.split(","))
-
+    # Written before they are scored: a metric that is not installed should not cost the captions.
     folder = output or run / f"evaluation-{split}"
     with atomic_write(folder / "captions.json") as file:
         rows = zip(chosen, captions, strict=True)
         json.dump([{"image_id": i.id, "caption": c} for i, c in rows], file, ensure_ascii=False)
+    scores = measure(captions, [image.captions for image in chosen], metrics.split(","))
     with atomic_write(folder / "per-image.csv") as file:
         writer = csv.writer(file)
         writer.writerow(["image_id", "caption", *(score.name for score in scores)])
@@ -110,4 +110,4 @@ def command(
     for score in scores:
         table.add_row(escape(score.name), percent(score.corpus))
     console.print(table)
-    console.print(f"\nCaptions, scores and a table per picture are in {folder}.")
+    console.print(f"\nCaptions, scores and a table per picture are in {escape(str(folder))}.")
