@@ -66,6 +66,11 @@ def test_options_reach_the_search(captioner: Captioner, examples: Path) -> None:
     absent = next(word for word in known if word not in best[0].text.split())
     assert absent in captioner.caption(picture, require=[absent]).text.split()
     assert len(captioner.caption(picture, max_length=2).words) <= 2
+    # Ten captions of one word are all there are.
+    few = captioner.captions([picture], n_best=15, max_length=1)[0]
+    assert sorted(caption.text for caption in few) == sorted(known)
+    with pytest.raises(ConfigError, match="no caption meets these limits"):
+        captioner.caption(picture, avoid=known)
     with pytest.raises(ConfigError, match="no decoding option is called 'beems'"):
         captioner.caption(picture, beems=3)
     with pytest.raises(ConfigError, match="does not know the word 'zebra'"):
@@ -126,6 +131,7 @@ def test_attention_is_spread_over_the_boxes_it_belongs_to() -> None:
         (lambda folder: (folder / "config.json").unlink(), "has no checkpoint in it"),
         (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
         (lambda folder: (folder / "config.json").write_text('{"format": 9}'), "format 9"),
+        (lambda folder: (folder / "config.json").write_text('{"format": 1}'), "'model' is missing"),
         (
             lambda folder: (folder / "model.safetensors").write_bytes(b"x"),
             "does not hold",

@@ -104,6 +104,8 @@ class Captioner:
         with torch.no_grad():
             memory = self.model.encode(regions)
             found = beam_search(self.model, memory, search)
+            if found.scores[:, 0].isneginf().any():
+                raise ConfigError("no caption meets these limits: ask for less")
             return self._describe(found, memory, regions, opened, alternatives)
 
     def regions(self, pictures: Sequence[Image]) -> Regions:
@@ -159,7 +161,8 @@ class Captioner:
             there = regions.mask[b]
             boxes = tuple(tuple(box) for box in regions.boxes[b][there].tolist())
             own = []
-            for n in range(found.tokens.shape[1]):
+            # Where fewer captions are possible than were asked for, the rest score -inf.
+            for n in range(int(found.scores[b].isfinite().sum())):
                 words = tuple(
                     Word(
                         text=self.vocabulary.words[token],

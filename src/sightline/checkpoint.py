@@ -107,6 +107,9 @@ def load_config(folder: Path) -> dict[str, Any]:
             f"{folder / 'config.json'}: format {config.get('format')!r}, and this version reads "
             f"{FORMAT}: use the version of Sightline that wrote it"
         )
+    for part in ("model", "region_dim", "encoder", "vocabulary"):
+        if part not in config:
+            raise CheckpointError(f"{folder / 'config.json'}: '{part}' is missing")
     return config
 
 

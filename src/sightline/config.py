@@ -47,6 +47,18 @@ def to_dict(config: Any) -> dict[str, Any]:
     return plain
 
 
+def require_at_least(least: float, where: str, **values: float | None) -> None:
+    """Refuse numbers that are too small; `None` stands for no number.
+
+    >>> require_at_least(1, "batch", size=0)
+    Traceback (most recent call last):
+    sightline.errors.ConfigError: batch.size: must be at least 1, not 0
+    """
+    for name, value in values.items():
+        if value is not None and value < least:
+            raise ConfigError(f"{where}.{name}: must be at least {least}, not {value}")
+
+
 def nearest(word: str, known: list[str]) -> str:
     """A hint for a name that is not known."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)

@@ -194,6 +194,9 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
     for override, says in (
         ("model.state_with=3", "did you mean 'state_width'"),
         ("objective.smoothing=3", "no key is called 'smoothing'"),
+        ("objective.sampling_epochs=0", "sampling_epochs: must be at least 1"),
+        ("accelerator=abacus", "accelerator"),
+        ("precision=none", "recipe: Precision 'none' is invalid"),
     ):
         with pytest.raises(ConfigError, match=says):
             train(load_recipe(tiny_recipe, (override,)), tmp_path / "run")

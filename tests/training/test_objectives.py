@@ -54,8 +54,8 @@ def test_likelihood_and_smoothing_equal_torchs_cross_entropy() -> None:
     plain = functional.cross_entropy(
         logits.flatten(0, 2), batch.targets.flatten(), ignore_index=PAD, reduction="sum"
     )
-    assert loss == pytest.approx(float(reference), rel=1e-5)
-    assert float(terms["nll"].total) == pytest.approx(float(plain), rel=1e-5)
+    assert loss == pytest.approx(reference.item(), rel=1e-5)
+    assert terms["nll"].total.item() == pytest.approx(plain.item(), rel=1e-5)
 
 
 def test_the_penalty_is_summed_over_places_and_words_that_are_there() -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sightline.config import require_at_least
 from sightline.data.vocabulary import PAD
 from sightline.models.interface import Unrolled
 from sightline.training.batch import CaptionBatch
@@ -21,6 +22,9 @@ class CrossEntropyOptions:
     # Share of input words that are the model's own guesses, reached after `sampling_epochs`.
     scheduled_sampling: float = 0.0
     sampling_epochs: int = 10
+
+    def __post_init__(self) -> None:
+        require_at_least(1, "objective", sampling_epochs=self.sampling_epochs)
 
 
 class CrossEntropy:

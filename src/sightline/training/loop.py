@@ -50,14 +50,19 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     # Built only to be checked: a mistake should show before hours of encoding, not after.
     model_config(recipe.model["name"], recipe.model_options)
     create_objective(recipe.objective)
+    try:
+        fabric = Fabric(
+            accelerator=recipe.accelerator,
+            devices=recipe.devices,
+            strategy="ddp_spawn" if recipe.devices > 1 else "auto",
+            precision=recipe.precision,  # type: ignore[arg-type]
+        )
+    except (
+        ValueError,
+        RuntimeError,
+    ) as error:  # names it does not know, devices that are not there
+        raise ConfigError(f"recipe: {' '.join(str(error).split())}") from None
     claim_run(run, recipe)
-    strategy = "ddp_spawn" if recipe.devices > 1 else "auto"
-    fabric = Fabric(
-        accelerator=recipe.accelerator,
-        devices=recipe.devices,
-        strategy=strategy,
-        precision=recipe.precision,  # type: ignore[arg-type]
-    )
     fabric.launch(_train, recipe, run, show_progress)  # type: ignore[arg-type]
 
 

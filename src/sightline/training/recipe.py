@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
-from sightline.config import from_dict, to_dict
+from sightline.config import from_dict, require_at_least, to_dict
 from sightline.errors import ConfigError
 
 
@@ -40,6 +40,13 @@ class DataRecipe:
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):
             raise ConfigError("data: give either 'path' or 'scenes'")
+        require_at_least(
+            1,
+            "data",
+            min_count=self.min_count,
+            vocabulary_size=self.vocabulary_size,
+            max_length=self.max_length,
+        )
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,9 @@ class BatchRecipe:
     by: Literal["image", "length"] = "image"
     size: int = 32  # pictures, or captions; over all processes together
 
+    def __post_init__(self) -> None:
+        require_at_least(1, "batch", size=self.size)
+
 
 @dataclass(frozen=True)
 class OptimizerRecipe:
@@ -76,6 +86,15 @@ class OptimizerRecipe:
     def __post_init__(self) -> None:
         if len(self.betas) != 2:
             raise ConfigError("optimizer.betas: must be two numbers")
+        if not all(0 <= share < 1 for share in (*self.betas, self.decay)):
+            raise ConfigError("optimizer: betas and decay must be from 0 to below 1")
+        require_at_least(
+            0,
+            "optimizer",
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            clip=self.clip,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +117,9 @@ class DevRecipe:
     patience: int = 5  # evaluations without a better score before training stops; 0: never stop
     beam: int = 3
     pictures: int | None = None  # only the first so many
+
+    def __post_init__(self) -> None:
+        require_at_least(1, "dev", every=self.every, beam=self.beam, pictures=self.pictures)
 
 
 @dataclass(frozen=True)
@@ -124,6 +146,14 @@ class Recipe:
         for group, options in {"model": self.model, "objective": self.objective}.items():
             if not isinstance(options.get("name"), str):
                 raise ConfigError(f"{group}: 'name' is missing")
+        require_at_least(
+            1,
+            "recipe",
+            epochs=self.epochs,
+            checkpoint_every=self.checkpoint_every,
+            log_every=self.log_every,
+            devices=self.devices,
+        )
 
     @property
     def model_options(self) -> dict[str, Any]:
