@@ -34,3 +34,20 @@ def test_additive_energy_and_its_gradient_are_those_of_its_definition():
     again = torch.autograd.grad(energy, inputs, weights)
     for first, second in zip(once, again, strict=True):
         assert torch.equal(first, second)
+
+
+def test_additive_energy_in_pieces_is_that_of_the_whole():
+    """Of sizes where every picture is a piece of its own."""
+    torch.manual_seed(0)
+    sizes = [(3, 300, 320), (3, 3, 320), (320,)]
+    inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+    keys, query, vector = inputs
+    plain = (torch.tanh(keys[:, None] + query[:, :, None]) * vector).sum(-1)
+    energy, weights = additive_energy(*inputs), torch.randn(3, 3, 300, dtype=torch.float64)
+    torch.testing.assert_close(energy, plain)
+    for ours, theirs in zip(
+        torch.autograd.grad(energy, inputs, weights),
+        torch.autograd.grad(plain, inputs, weights),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.data.vocabulary import END, PAD, START
-from sightline.decoding.constraints import Constraints, constrain
+from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, select_pictures, select_rows
@@ -54,7 +54,8 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     pictures = len(next(iter(memory.values())))
     rows, device = blocks * options.beam, next(iter(memory.values())).device
 
-    state = model.start(memory, rows)
+    # Before the first word all rows of a picture are alike: one of them takes that step for all.
+    state = model.start(memory)
     tokens = torch.full((pictures, rows, 1), START, device=device)
     log_probs = torch.full((pictures, blocks, options.beam), float("-inf"), device=device)
     # One live row per group; the others are copies until words tell them apart.
@@ -66,22 +67,24 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     done = _Done(pictures, options, device)
     active = torch.arange(pictures, device=device)
     for t in range(limits.max_length + 1):
-        step = model.step(tokens[:, :, -1], state, memory)
-        next_word = functional.log_softmax(step.logits, -1, dtype=torch.float32)
-        next_word = constrain(next_word, tokens, limits)
+        step = model.step(tokens[:, : rows if t else 1, -1], state, memory)
+        logits = step.logits.expand(-1, rows, -1)
+        total = functional.log_softmax(logits, -1, dtype=torch.float32)
+        constrain_(total, tokens, limits)
         if limits.require:
-            next_word[:, : -options.beam, END] = float("-inf")
-        total = log_probs[..., None] + next_word
+            total[:, : -options.beam, END] = float("-inf")
+        total += log_probs[..., None]
         length = torch.where(finished, length, t + 1)
-        rank = total / length[..., None] ** options.length_power
 
-        parents, words = _choose(rank.view(len(rank), blocks, options.beam, -1), tokens, options)
+        shape = (len(total), blocks, options.beam)
+        scale = length.view(shape) ** options.length_power
+        parents, words = _choose(total.view(*shape, -1), scale, tokens, options)
         log_probs = total.flatten(1).gather(1, parents * total.shape[2] + words)
         tokens = torch.cat(
             [tokens.gather(1, parents[..., None].expand_as(tokens)), words[..., None]], 2
         )
         length, finished = length.gather(1, parents), finished.gather(1, parents) | (words == END)
-        state = select_rows(step.state, parents)
+        state = select_rows(step.state, parents if t else torch.zeros_like(parents))
 
         # Rows that hold nothing (fewer captions are possible than there are rows) count as ended.
         over = (finished | (log_probs == float("-inf"))).all(1)
@@ -96,45 +99,69 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     return done.best()
 
 
-def _choose(rank: Tensor, tokens: Tensor, options: BeamOptions) -> tuple[Tensor, Tensor]:
-    """The next rows `(B, N * beam)`: which row each comes from and which word it adds."""
+def _choose(
+    total: Tensor, scale: Tensor, tokens: Tensor, options: BeamOptions
+) -> tuple[Tensor, Tensor]:
+    """The next rows `(B, N * beam)`: which row each comes from and which word it adds.
+
+    Candidates have the log-probabilities `total` `(B, N, beam, V)`, ranked after division by the
+    `scale` `(B, N, beam)` of their row.
+    """
+    beam = options.beam
     if options.constraints.require:
-        rank, row = _with_required(rank, tokens, options)
-        best = rank.flatten(2).topk(options.beam).indices
-        rows = row.expand(len(rank), -1, -1).gather(2, best // rank.shape[-1])
-        return rows.flatten(1), (best % rank.shape[-1]).flatten(1)
+        total, scale, row = _with_required(total, scale, tokens, options)
+        rows, words = _best(total, scale, beam)
+        return row.expand(len(rows), -1, -1).gather(2, rows).flatten(1), words.flatten(1)
+    if options.groups == 1:
+        rows, words = _best(total, scale, beam)
+        return rows.flatten(1), words.flatten(1)
     parents: list[Tensor] = []
-    words: list[Tensor] = []
+    chosen: list[Tensor] = []
+    said = torch.zeros_like(total[:, 0, 0])
     for group in range(options.groups):
-        candidates = rank[:, group]
-        if words:
-            said = torch.zeros_like(candidates[:, 0])
-            for earlier in words:
-                said.scatter_add_(1, earlier, torch.ones_like(earlier, dtype=said.dtype))
-            said[:, PAD] = 0  # captions that have ended repel nobody
-            candidates = candidates - options.diversity * said[:, None]
-        best = candidates.flatten(1).topk(options.beam).indices
-        parents.append(best // rank.shape[-1] + group * options.beam)
-        words.append(best % rank.shape[-1])
-    return torch.cat(parents, 1), torch.cat(words, 1)
+        own, own_scale = total[:, group, None], scale[:, group, None]
+        repelled = own - options.diversity * said[:, None, None] * own_scale[..., None]
+        rows, words = _best(repelled, own_scale, beam)
+        parents.append(rows[:, 0] + group * beam)
+        chosen.append(words[:, 0])
+        said.scatter_add_(1, words[:, 0], torch.ones_like(words[:, 0], dtype=said.dtype))
+        said[:, PAD] = 0  # captions that have ended repel nobody
+    return torch.cat(parents, 1), torch.cat(chosen, 1)
 
 
-def _with_required(rank: Tensor, tokens: Tensor, options: BeamOptions) -> tuple[Tensor, Tensor]:
-    """Candidates of each block `(B, N, 2 * beam, V)` and the row `(1, N, 2 * beam)` of each.
+def _best(total: Tensor, scale: Tensor, beam: int) -> tuple[Tensor, Tensor]:
+    """The best candidates of each block: rows within the block, and words, `(B, N, beam)`.
+
+    All candidates of a row have its scale, so only the `beam` best of each row can be among them.
+    """
+    of_row = total.topk(min(beam, total.shape[-1]))
+    rank = of_row.values / scale[..., None]
+    best = rank.flatten(2).topk(beam).indices
+    return best // rank.shape[-1], of_row.indices.flatten(2).gather(2, best)
+
+
+def _with_required(
+    total: Tensor, scale: Tensor, tokens: Tensor, options: BeamOptions
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Candidates of each block `(B, N, 2 * beam, V)`, their scales, and the row of each.
 
     Block n takes rows of its own that say no further required word, and rows of block n - 1 that
     say one more.
     """
-    blocks, beam = rank.shape[1:3]
-    required = torch.tensor(options.constraints.require, device=rank.device)
+    blocks, beam = total.shape[1:3]
+    required = torch.tensor(options.constraints.require, device=total.device)
     unsaid = (tokens[..., None] != required).all(2).view(-1, blocks, beam, len(required))
-    is_new = torch.zeros_like(rank, dtype=torch.bool)
+    is_new = torch.zeros_like(total, dtype=torch.bool)
     is_new[..., required] = unsaid
-    stay = rank.masked_fill(is_new, float("-inf"))
+    stay = total.masked_fill(is_new, float("-inf"))
     # Nothing is new to the last block, so nothing of it rolls round to the first.
-    advance = rank.masked_fill(~is_new, float("-inf")).roll(1, 1)
-    row = torch.arange(blocks * beam, device=rank.device).view(1, blocks, beam)
-    return torch.cat([stay, advance], 2), torch.cat([row, row.roll(1, 1)], 2)
+    advance = total.masked_fill(~is_new, float("-inf")).roll(1, 1)
+    row = torch.arange(blocks * beam, device=total.device).view(1, blocks, beam)
+    return (
+        torch.cat([stay, advance], 2),
+        torch.cat([scale, scale.roll(1, 1)], 2),
+        torch.cat([row, row.roll(1, 1)], 2),
+    )
 
 
 class _Done:

@@ -39,29 +39,28 @@ class Constraints:
             )
 
 
-def constrain(log_probs: Tensor, prefix: Tensor, constraints: Constraints) -> Tensor:
-    """Log-probabilities `(B, K, V)` with impossible next words at -inf.
+def constrain_(log_probs: Tensor, prefix: Tensor, constraints: Constraints) -> None:
+    """In place: of the log-probabilities `(B, K, V)`, those of impossible next words become -inf.
 
     `prefix` `(B, K, 1 + t)` holds the start word and the t words so far. What remains is not
     normalised again, so that a caption's score is the model's own whatever the limits were. A
     caption that has ended goes on with padding, at no cost.
     """
     words = prefix[:, :, 1:]
-    masked = log_probs.clone()
-    masked[:, :, [PAD, START, UNKNOWN, *constraints.avoid]] = float("-inf")
+    log_probs[:, :, [PAD, START, UNKNOWN, *constraints.avoid]] = float("-inf")
     length = words.shape[2]
     if length < constraints.min_length:
-        masked[:, :, END] = float("-inf")
+        log_probs[:, :, END] = float("-inf")
     if constraints.no_repeat_ngram:
-        _forbid_repeats(masked, words, constraints.no_repeat_ngram)
+        _forbid_repeats(log_probs, words, constraints.no_repeat_ngram)
     if length >= constraints.max_length:
-        end = masked[:, :, END].clone()
-        masked.fill_(float("-inf"))
-        masked[:, :, END] = end
+        end = log_probs[:, :, END].clone()
+        log_probs.fill_(float("-inf"))
+        log_probs[:, :, END] = end
     ended = (prefix[:, :, -1] == END) | (prefix[:, :, -1] == PAD)
-    masked.masked_fill_(ended[..., None], float("-inf"))
-    masked[:, :, PAD].masked_fill_(ended, 0.0)
-    return masked
+    if ended.any():
+        log_probs[ended] = float("-inf")
+        log_probs[:, :, PAD].masked_fill_(ended, 0.0)
 
 
 def _forbid_repeats(masked: Tensor, words: Tensor, n: int) -> None:

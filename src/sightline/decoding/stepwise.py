@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.data.vocabulary import END, PAD, START
-from sightline.decoding.constraints import Constraints, constrain
+from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory
@@ -95,8 +95,8 @@ def _loop(
     for _ in range(constraints.max_length + 1):
         step = model.step(tokens[:, :, -1], state, memory)
         state = step.state
-        next_word = functional.log_softmax(step.logits, -1, dtype=torch.float32)
-        allowed = constrain(next_word, tokens, constraints)
+        allowed = functional.log_softmax(step.logits, -1, dtype=torch.float32)
+        constrain_(allowed, tokens, constraints)
         words = pick(allowed)
         log_probs = log_probs + allowed.gather(2, words[..., None]).squeeze(2)
         tokens = torch.cat([tokens, words[..., None]], 2)

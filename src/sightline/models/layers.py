@@ -29,8 +29,10 @@ class Dropout(nn.Module):
 def additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
     """v · tanh(keys + query) `(B, K, L)` of keys `(B, L, A)`, queries `(B, K, A)` and v `(A,)`.
 
-    The energies of additive attention (Bahdanau et al. 2014). What stands between is the largest
-    thing in a captioner, so its gradient is written out to touch that as seldom as possible.
+    The energies of additive attention (Bahdanau et al. 2014). What stands between, `(B, K, L, A)`,
+    is the largest thing in a captioner. It is never stored: pieces that fit into the processor's
+    cache are made, used and forgotten, and made again for the gradient, which is as fast as to
+    fetch them from memory.
 
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
@@ -42,20 +44,29 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
 class _AdditiveEnergy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
-        # In place: to allocate another (B, K, L, A) takes longer than the tanh.
-        squashed = (keys[:, None] + query[:, :, None]).tanh_()
-        ctx.save_for_backward(squashed, vector)
-        return squashed @ vector
+        ctx.save_for_backward(keys, query, vector)
+        pieces = zip(*_pieces(keys, query), strict=True)
+        return torch.cat([_squash(k, q) @ vector for k, q in pieces])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        squashed, vector = ctx.saved_tensors
-        for_vector = gradient.flatten() @ squashed.flatten(0, 2)
-        # d tanh = 1 - tanh². The sums over rows and over regions are taken of the 1 and of the
-        # tanh² apart, so that no product of the full size is stored but the square itself.
-        square = squashed * squashed
-        for_query = gradient.sum(2, keepdim=True) - (gradient[:, :, None] @ square).squeeze(2)
-        for_keys = gradient.sum(1).unsqueeze(2).expand_as(square[:, 0]).clone()
-        for row in range(gradient.shape[1]):
-            for_keys.addcmul_(gradient[:, row, :, None], square[:, row], value=-1)
-        return for_keys * vector, for_query * vector, for_vector
+        keys, query, vector = ctx.saved_tensors
+        for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
+        for k, q, g in zip(*_pieces(keys, query, gradient), strict=True):
+            squashed = _squash(k, q)
+            for_vector += g.flatten() @ squashed.flatten(0, 2)
+            slope = squashed.square_().neg_().add_(1)  # d tanh = 1 - tanh²
+            for_query.append((g[:, :, None] @ slope).squeeze(2))
+            for_keys.append(slope.mul_(g[..., None]).sum(1))
+        return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector
+
+
+def _squash(keys: Tensor, query: Tensor) -> Tensor:
+    return (keys[:, None] + query[:, :, None]).tanh_()
+
+
+def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
+    """Keys, queries and what goes with them, cut along the pictures to about a megabyte each."""
+    keys, query = tensors[:2]
+    pictures = max((1 << 18) // (query.shape[1] * keys[0].numel()), 1)
+    return tuple(torch.split(tensor, pictures) for tensor in tensors)

@@ -97,8 +97,11 @@ class SoftAttention(CaptionModel):
         }
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
-        words = self.dropout(self.embedding(tokens))
-        state, context, attention, signals = self._advance(self.word_to_gates(words), state, memory)
+        # In a beam search most rows share their last word with others: each is taken in once.
+        distinct, which = torch.unique(tokens, return_inverse=True)
+        words = self.dropout(self.embedding(distinct))
+        gates, words = self.word_to_gates(words)[which], words[which]
+        state, context, attention, signals = self._advance(gates, state, memory)
         logits = self._predict(words, state["hidden"], context)
         return Step(logits, state, attention, signals)
 
@@ -132,7 +135,7 @@ class SoftAttention(CaptionModel):
         attention, weights, signals = self._look(energy + memory["barrier"][:, None])
         beta = torch.sigmoid(gate)
         context = beta * (weights @ memory["annotations"])
-        gates = gates + word_gates + self.context_to_gates(context)
+        gates = (gates + word_gates).add_(self.context_to_gates(context))
         i, f, o, g = gates.chunk(4, -1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         hidden = torch.sigmoid(o) * torch.tanh(cell)
