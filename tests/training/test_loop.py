@@ -187,7 +187,7 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_step_term_and_checkpoin
         trainer.captioner.output.bias[5] = float("nan")
     batch = trainer.batches.load(next(trainer.batches.batches.epoch(1)))
     with pytest.raises(TrainingError, match=r"step 6: the term 'nll' is nan; .*step-0000006"):
-        trainer.step(batch, 10)
+        trainer.step(batch)
 
 
 def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: Path) -> None:

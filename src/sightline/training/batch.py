@@ -23,10 +23,15 @@ class CaptionBatch:
     inputs: Tensor  # (B, K, T): the start word, then the caption
     targets: Tensor  # (B, K, T): the caption, then the end word; padding where there is nothing
     weight: float = 1.0  # 0 for the stand-in of a process that has no part of the batch
+    images: Tensor | None = None  # (B,): which training picture each one is
 
     def to(self, device: torch.device) -> "CaptionBatch":
         return CaptionBatch(
-            self.regions.to(device), self.inputs.to(device), self.targets.to(device), self.weight
+            self.regions.to(device),
+            self.inputs.to(device),
+            self.targets.to(device),
+            self.weight,
+            self.images,
         )
 
     @property
@@ -88,8 +93,9 @@ class TrainingBatches:
                 targets[b, k, : len(caption)] = torch.tensor(caption)
         start = torch.full_like(targets[..., :1], START)
         inputs = torch.cat([start, targets[..., :-1]], -1)
-        regions = self.cache.regions(self.rows[[image for image, _ in chosen]])
-        return CaptionBatch(regions, inputs, targets, weight)
+        images = [image for image, _ in chosen]
+        regions = self.cache.regions(self.rows[images])
+        return CaptionBatch(regions, inputs, targets, weight, torch.tensor(images))
 
 
 def _target(vocabulary: Vocabulary, caption: str, max_length: int) -> list[int]:

@@ -10,7 +10,7 @@ from sightline.config import require_at_least
 from sightline.data.vocabulary import PAD
 from sightline.models.interface import Unrolled
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import Term
+from sightline.training.objective import Objective, Term
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CrossEntropyOptions:
         require_at_least(1, "objective", sampling_epochs=self.sampling_epochs)
 
 
-class CrossEntropy:
+class CrossEntropy(Objective):
     """The negative log-likelihood of the captions, and the terms that keep it honest."""
 
     def __init__(self, options: CrossEntropyOptions) -> None:
@@ -68,15 +68,6 @@ class CrossEntropy:
         inputs = batch.inputs.clone()
         inputs[:, :, 1:] = torch.where(taken, guesses, inputs[:, :, 1:])
         return inputs
-
-    def observe(self, values: dict[str, float]) -> None:
-        """Nothing to learn from them."""
-
-    def state(self) -> dict[str, float]:
-        return {}
-
-    def load_state(self, state: dict[str, float]) -> None:
-        """There is none."""
 
 
 def negative_log_likelihood(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:

@@ -49,7 +49,8 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     """Train by a recipe, from the last checkpoint of `run` if there is one."""
     # Built only to be checked: a mistake should show before hours of encoding, not after.
     model_config(recipe.model["name"], recipe.model_options)
-    create_objective(recipe.objective)
+    for stage in recipe.stages():
+        create_objective(stage.objective)
     try:
         fabric = Fabric(
             accelerator=recipe.accelerator,
@@ -76,7 +77,9 @@ class Trainer:
     """A run in memory. `train` is the loop; everything else is one step of it."""
 
     def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
-        self.fabric, self.recipe, self.run, self.show_progress = fabric, recipe, run, show_progress
+        self.fabric, self.run, self.show_progress = fabric, run, show_progress
+        self.stages = recipe.stages()
+        self.recipe = self.stages[0]
         dataset = dataset_of(recipe.data)
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
@@ -85,6 +88,20 @@ class Trainer:
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
+        torch.manual_seed(recipe.seed)  # the same first weights on every process
+        self.captioner: CaptionModel = create_model(
+            recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
+        )
+        self.model: nn.Module = fabric.setup_module(self.captioner)
+        self.position = Position()
+        self.begin_stage(0)
+        torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
+        if recipe.dev.metric not in self._score([""] * len(self.dev_images)):
+            raise ConfigError(f"dev.metric: no score is called '{recipe.dev.metric}'")
+
+    def begin_stage(self, number: int) -> None:
+        """Everything that a stage has of its own, as it is before its first step."""
+        self.recipe = recipe = self.stages[number]
         self.batches = TrainingBatches(
             self.train_images,
             self.cache,
@@ -92,21 +109,13 @@ class Trainer:
             recipe.batch,
             max_length=recipe.data.max_length,
             seed=recipe.seed,
-            rank=fabric.global_rank,
-            world_size=fabric.world_size,
+            rank=self.fabric.global_rank,
+            world_size=self.fabric.world_size,
         )
-        torch.manual_seed(recipe.seed)  # the same first weights on every process
-        self.captioner: CaptionModel = create_model(
-            recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
-        )
-        self.optimizer: Any = create_optimizer(self.captioner.parameters(), recipe.optimizer)
-        self.model: nn.Module
-        self.model, self.optimizer = fabric.setup(self.captioner, self.optimizer)
+        optimizer = create_optimizer(self.captioner.parameters(), recipe.optimizer)
+        self.optimizer: Any = self.fabric.setup_optimizers(optimizer)
         self.objective: Objective = create_objective(recipe.objective)
-        self.position = Position()
-        torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
-        if recipe.dev.metric not in self._score([""] * len(self.dev_images)):
-            raise ConfigError(f"dev.metric: no score is called '{recipe.dev.metric}'")
+        self.objective.prepare(self.train_images, self.vocabulary)
 
     def _encode(self, images: list[CaptionedImage]) -> RegionCache:
         """See that every picture is in the cache; the first process encodes what is not."""
@@ -128,48 +137,67 @@ class Trainer:
     # --- the loop -------------------------------------------------------------------------------
 
     def train(self) -> None:
-        recipe, at = self.recipe, self.position
-        steps = recipe.epochs * len(self.batches)
-        total = recipe.epochs * sum(len(image.captions) for image in self.train_images)
+        at = self.position
+        captions = sum(len(image.captions) for image in self.train_images)
         bar = progress(
             None,
             "training",
-            total=total,
+            total=sum(stage.epochs for stage in self.stages) * captions,
             unit="caption",
             done=at.captions,
             show=self.show_progress,
         )
         with bar:
-            while at.epoch < recipe.epochs and not at.finished:
-                self.model.train()
-                for indices in self.batches.batches.epoch(at.epoch, at.batch):
-                    began = time.perf_counter()
-                    batch = self.batches.load(indices).to(self.fabric.device)
-                    values, captions = self.step(batch, steps)
-                    at.step, at.batch, at.captions = (
-                        at.step + 1,
-                        at.batch + 1,
-                        at.captions + captions,
-                    )
-                    self._log(values)
-                    at.seconds += time.perf_counter() - began
-                    parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-                    bar.set_postfix_str(f"epoch {at.epoch + 1}, step {at.step}, {parts}", False)
-                    bar.update(captions)
-                    if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
-                        self.save()
-                at.epoch, at.batch = at.epoch + 1, 0
-                if at.epoch % recipe.dev.every == 0 or at.epoch == recipe.epochs:
-                    self.evaluate()
-                at.finished = at.finished or at.epoch == recipe.epochs
-                self.save(best=at.best_step == at.step)
+            self.train_stage(bar)
+            while at.stage + 1 < len(self.stages):
+                self._next_stage()
+                self.train_stage(bar)
 
-    def step(self, batch: CaptionBatch, steps: int) -> tuple[dict[str, float], int]:
+    def train_stage(self, bar: Any) -> None:
+        """Until its last epoch, or until dev does not get better."""
+        recipe, at = self.recipe, self.position
+        last = at.stage_epoch + recipe.epochs
+        while not at.finished:
+            self.model.train()
+            for indices in self.batches.batches.epoch(at.epoch, at.batch):
+                began = time.perf_counter()
+                batch = self.batches.load(indices).to(self.fabric.device)
+                values, captions = self.step(batch)
+                at.step, at.batch, at.captions = (
+                    at.step + 1,
+                    at.batch + 1,
+                    at.captions + captions,
+                )
+                self._log(values)
+                at.seconds += time.perf_counter() - began
+                parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+                bar.set_postfix_str(f"epoch {at.epoch + 1}, step {at.step}, {parts}", False)
+                bar.update(captions)
+                if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
+                    self.save()
+            at.epoch, at.batch = at.epoch + 1, 0
+            if at.epoch % recipe.dev.every == 0 or at.epoch == last:
+                self.evaluate()
+            at.finished = at.finished or at.epoch == last
+            self.save(best=at.best_step == at.step)
+
+    def _next_stage(self) -> None:
+        """Go on from the best checkpoint. A run killed here does the same again."""
+        at = self.position
+        self.fabric.barrier()
+        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
+        at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
+        at.since_best = at.since_cut = 0
+        at.plateau_share, at.finished = 1.0, False
+        self.begin_stage(at.stage)
+
+    def step(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """One step of the optimiser; returns the loss terms and captions of all processes."""
-        recipe = self.recipe
-        share = rate_share(recipe.schedule, self.position.step, steps)
+        recipe, at = self.recipe, self.position
+        steps = recipe.epochs * len(self.batches)
+        share = rate_share(recipe.schedule, at.step - at.stage_step, steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = recipe.optimizer.learning_rate * share * self.position.plateau_share
+            group["lr"] = recipe.optimizer.learning_rate * share * at.plateau_share
         values, captions = self.backward(batch)
         if recipe.optimizer.clip:
             self.fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
@@ -180,7 +208,9 @@ class Trainer:
 
     def backward(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """Gradients of the loss of a batch, of which this process has a part."""
-        terms = self.objective.terms(self.model, batch, self.position.epoch)
+        terms = self.objective.terms(
+            self.model, batch, self.position.epoch - self.position.stage_epoch
+        )
         values, words, captions = self._reduce(terms, batch)
         self._check(values)
         loss = sum(
@@ -312,8 +342,10 @@ class Trainer:
         if last := read_pointers(self.run).get("last"):
             tensors, training = load_training(self.run / last)
             load_weights(self.captioner, self.run / last)
-            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
             self.position = Position.from_json(training)
+            if self.position.stage:
+                self.begin_stage(self.position.stage)
+            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
             self.objective.load_state(self.position.objective)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)

@@ -1,10 +1,14 @@
 """What is minimised: named terms, computed from a model and a batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, cast
 
 from torch import Tensor, nn
 
+from sightline.data.dataset import CaptionedImage
+from sightline.data.vocabulary import Vocabulary
+from sightline.models.interface import CaptionModel
 from sightline.training.batch import CaptionBatch
 
 
@@ -21,20 +25,32 @@ class Term:
     weight: float = 1.0  # 0: reported only
 
 
-class Objective(Protocol):
+class Objective:
     """One training regime. Built from its own options by `create_objective`."""
+
+    def prepare(self, images: Sequence[CaptionedImage], vocabulary: Vocabulary) -> None:
+        """Look at the training pictures and their captions once, before the first step."""
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         """The loss, in parts."""
+        raise NotImplementedError
 
     def observe(self, values: dict[str, float]) -> None:
         """Take note of a step's terms as reported, over all processes."""
 
     def state(self) -> dict[str, float]:
         """What a checkpoint must keep of the objective itself."""
+        return {}
 
     def load_state(self, state: dict[str, float]) -> None:
         """Take up where a checkpoint left off."""
+
+
+def captioner_in(model: nn.Module) -> CaptionModel:
+    """The captioner inside what distributes it over processes: to caption with, not to train."""
+    while not isinstance(model, CaptionModel):
+        model = cast(nn.Module, model.module)
+    return model
 
 
 def create_objective(options: dict[str, Any]) -> Objective:
@@ -46,10 +62,12 @@ def create_objective(options: dict[str, Any]) -> Objective:
     from sightline.config import from_dict, nearest
     from sightline.errors import ConfigError
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
+    from sightline.training.self_critical import SelfCritical, SelfCriticalOptions
     from sightline.training.variational import Variational, VariationalOptions
 
     table: dict[str, tuple[Any, type]] = {
         "cross_entropy": (CrossEntropy, CrossEntropyOptions),
+        "self_critical": (SelfCritical, SelfCriticalOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")

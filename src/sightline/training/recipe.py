@@ -3,7 +3,7 @@
 `sightline train --print-config RECIPE` prints one with all its defaults.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,6 +123,25 @@ class DevRecipe:
 
 
 @dataclass(frozen=True)
+class StageRecipe:
+    """A further stage of a run. It starts from the best checkpoint so far.
+
+    A group that is given replaces that of the stage before; what is not given stays as it was.
+    """
+
+    objective: dict[str, Any]
+    epochs: int
+    optimizer: OptimizerRecipe | None = None
+    schedule: ScheduleRecipe | None = None
+    batch: BatchRecipe | None = None
+    dev: DevRecipe | None = None
+
+    def __post_init__(self) -> None:
+        _require_name("then.objective", self.objective)
+        require_at_least(1, "then", epochs=self.epochs)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A training run."""
 
@@ -135,6 +154,7 @@ class Recipe:
     schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
     dev: DevRecipe = field(default_factory=DevRecipe)
     epochs: int = 20
+    then: tuple[StageRecipe, ...] = ()  # further stages, such as self-critical training
     seed: int = 0
     checkpoint_every: int = 200  # steps, besides every evaluation
     log_every: int = 20  # steps
@@ -143,9 +163,8 @@ class Recipe:
     precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
 
     def __post_init__(self) -> None:
-        for group, options in {"model": self.model, "objective": self.objective}.items():
-            if not isinstance(options.get("name"), str):
-                raise ConfigError(f"{group}: 'name' is missing")
+        _require_name("model", self.model)
+        _require_name("objective", self.objective)
         require_at_least(
             1,
             "recipe",
@@ -159,6 +178,25 @@ class Recipe:
     def model_options(self) -> dict[str, Any]:
         """The model's own options, without its name."""
         return {key: value for key, value in self.model.items() if key != "name"}
+
+    def stages(self) -> list["Recipe"]:
+        """The run as one recipe per stage.
+
+        >>> recipe = Recipe(DataRecipe("flickr8k"), then=(StageRecipe({"name": "x"}, epochs=3),))
+        >>> [(stage.objective["name"], stage.epochs) for stage in recipe.stages()]
+        [('cross_entropy', 20), ('x', 3)]
+        """
+        stages = [replace(self, then=())]
+        for stage in self.then:
+            given = {f.name: getattr(stage, f.name) for f in fields(stage)}
+            changes = {name: value for name, value in given.items() if value is not None}
+            stages.append(replace(stages[-1], **changes))
+        return stages
+
+
+def _require_name(group: str, options: dict[str, Any]) -> None:
+    if not isinstance(options.get("name"), str):
+        raise ConfigError(f"{group}: 'name' is missing")
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:

@@ -24,6 +24,9 @@ from sightline.training.recipe import Recipe, dump_recipe
 class Position:
     """Where a run is: everything it needs to go on, apart from tensors."""
 
+    stage: int = 0
+    stage_step: int = 0  # at which the stage began
+    stage_epoch: int = 0
     step: int = 0
     epoch: int = 0
     batch: int = 0  # of the epoch
@@ -33,7 +36,7 @@ class Position:
     since_best: int = 0  # evaluations without a better score
     plateau_share: float = 1.0  # of the learning rate
     since_cut: int = 0
-    finished: bool = False
+    finished: bool = False  # the stage is
     history_bytes: int = 0
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)  # of the terms since the last log line

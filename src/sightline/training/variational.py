@@ -8,7 +8,7 @@ from sightline.data.vocabulary import PAD
 from sightline.models.interface import Unrolled
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import doubly_stochastic_penalty, negative_log_likelihood
-from sightline.training.objective import Term
+from sightline.training.objective import Objective, Term
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VariationalOptions:
     doubly_stochastic: float = 0.0
 
 
-class Variational:
+class Variational(Objective):
     """-log p(y | s̃, a), and surrogates whose gradients are the other two terms of the estimator."""
 
     def __init__(self, options: VariationalOptions) -> None:

@@ -1,0 +1,120 @@
+"""Self-critical sequence training (paper 0, eq. 12; Rennie et al. 2017)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sightline.config import require_at_least
+from sightline.data.dataset import CaptionedImage
+from sightline.data.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
+from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.decoding.constraints import Constraints
+from sightline.decoding.stepwise import SampleOptions, greedy, sample
+from sightline.decoding.words import with_start
+from sightline.errors import ConfigError
+from sightline.models.interface import CaptionModel, Memory
+from sightline.training.batch import CaptionBatch
+from sightline.training.objective import Objective, Term, captioner_in
+from sightline.training.reward import Reward, check_weights
+
+
+@dataclass(frozen=True)
+class SelfCriticalOptions:
+    """What captions are sampled, what they are worth, and what that is compared with."""
+
+    reward: dict[str, float] = field(default_factory=lambda: {"cider_d": 1.0})
+    samples: int = 5  # captions per picture
+    # From the model's distribution, or the captions of a beam search (Cornia et al. 2020).
+    sampling: Literal["multinomial", "beam"] = "multinomial"
+    # The reward of the greedy caption, or the mean of the picture's other samples (Luo 2020).
+    baseline: Literal["others", "greedy"] = "others"
+    count_end: bool = True  # the end is a word of CIDEr-D; without, captions learn to end in "a"
+    max_length: int = 20
+
+    def __post_init__(self) -> None:
+        check_weights(self.reward)
+        require_at_least(1, "objective", samples=self.samples, max_length=self.max_length)
+        if self.baseline == "others" and self.samples < 2:
+            raise ConfigError("objective.samples: a mean over the others needs at least 2")
+
+
+class SelfCritical(Objective):
+    """-E[r(y)] over captions y of the model's own, by its policy gradient.
+
+    Captions are drawn without gradient and without dropout; one parallel pass then gives the
+    gradient of their log-probabilities, so any model learns so at about the cost of a step of
+    cross-entropy and a greedy decoding.
+    """
+
+    def __init__(self, options: SelfCriticalOptions) -> None:
+        self.options = options
+        self.limits = Constraints(max_length=options.max_length)
+        self.reward: Reward | None = None
+
+    def prepare(self, images: Sequence[CaptionedImage], vocabulary: Vocabulary) -> None:
+        self.reward = Reward(self.options.reward, images, vocabulary, self.options.count_end)
+
+    def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
+        if self.reward is None or batch.images is None:
+            raise ConfigError("objective self_critical: its references were not given")
+        captions, base = self.sample(captioner_in(model), batch)
+        rewards = self.reward(captions, batch.images)
+        if self.options.baseline == "greedy":
+            baseline = self.reward(base, batch.images)
+        else:
+            total = rewards.sum(1, keepdim=True)
+            baseline = (total - rewards) / (rewards.shape[1] - 1)
+        unrolled = model(batch.regions, with_start(captions))
+        log_probs = policy_log_probs(unrolled.logits, captions, self.limits).sum(-1)
+        surrogate = -((rewards - baseline) * log_probs).sum()
+        # Samples weigh as many captions as the batch has, so that terms are means over samples.
+        share = batch.captions / rewards.numel()
+        return {
+            "surrogate": Term(share * surrogate, "caption"),
+            "reward": Term(share * rewards.sum(), "caption", 0.0),
+            "baseline": Term(share * baseline.expand_as(rewards).sum(), "caption", 0.0),
+            "length": Term(share * (captions > END).sum(), "caption", 0.0),
+        }
+
+    @torch.no_grad()
+    def sample(self, model: CaptionModel, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
+        """Captions `(B, S, T)`, and the greedy ones `(B, 1, T)` where they are the baseline."""
+        was_training = model.training
+        model.eval()
+        memory = model.encode(batch.regions)
+        captions = self._draw(model, memory)
+        base = captions[:, :0]
+        if self.options.baseline == "greedy":
+            base = greedy(model, memory, self.limits).tokens
+        model.train(was_training)
+        return captions, base
+
+    def _draw(self, model: CaptionModel, memory: Memory) -> Tensor:
+        count = self.options.samples
+        if self.options.sampling == "beam":
+            options = BeamOptions(beam=count, n_best=count, constraints=self.limits)
+            return beam_search(model, memory, options).tokens
+        # The seed comes from the generator whose state a checkpoint keeps.
+        seed = int(torch.randint(2**31, ()))
+        drawn = SampleOptions(samples=count, seed=seed, constraints=self.limits)
+        return sample(model, memory, drawn).tokens
+
+
+def policy_log_probs(logits: Tensor, captions: Tensor, limits: Constraints) -> Tensor:
+    """Log-probability of each word `(B, S, T)` where only possible words are drawn.
+
+    As in decoding: no special word, no end before `min_length` words, and after `max_length` of
+    them only the end, whose probability is then one.
+    """
+    impossible = torch.zeros(logits.shape[2:], dtype=torch.bool, device=logits.device)
+    impossible[:, [PAD, START, UNKNOWN]] = True
+    impossible[: limits.min_length, END] = True
+    possible = logits.masked_fill(impossible, float("-inf"))
+    log_probs = functional.log_softmax(possible, -1).gather(3, captions[..., None]).squeeze(3)
+    free = captions != PAD
+    free[..., limits.max_length :] = False
+    return log_probs.masked_fill(~free, 0.0)
