@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from sightline.models.grid_td import GridTD, GridTDConfig
+from sightline.models.adaptive_attention import AdaptiveAttentionConfig
+from sightline.models.grid_td import GridTD
 
-CONFIG = GridTDConfig(word_width=4, state_width=3, attention_width=6, dropout=0.5)
+CONFIG = AdaptiveAttentionConfig(word_width=4, state_width=3, attention_width=6, dropout=0.5)
 
 
 @pytest.fixture

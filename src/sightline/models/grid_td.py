@@ -1,7 +1,5 @@
 """Grid-TD: adaptive attention between two LSTMs (paper 4, section 3.1 and figure 2)."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
@@ -10,21 +8,16 @@ from sightline.models.interface import Memory, State
 from sightline.models.layers import initialise_recurrence, lstm
 
 
-@dataclass(frozen=True)
-class GridTDConfig(AdaptiveAttentionConfig):
-    """As adaptive attention; both LSTMs are of `state_width`."""
-
-
 class GridTD(AdaptiveAttention):
     """A top-down LSTM looks, and a language LSTM speaks of what it saw.
 
     To adaptive attention it adds the language LSTM, which takes ĉ_t and h¹_t. Its own state enters
-    the top-down LSTM at the next word: x¹_t = [h²_{t-1} : v_g : w_t].
+    the top-down LSTM at the next word: x¹_t = [h²_{t-1} : v_g : w_t]. Both are of `state_width`.
     """
 
-    config: GridTDConfig
-
-    def __init__(self, vocabulary_size: int, region_dim: int, config: GridTDConfig) -> None:
+    def __init__(
+        self, vocabulary_size: int, region_dim: int, config: AdaptiveAttentionConfig
+    ) -> None:
         super().__init__(vocabulary_size, region_dim, config)
         n = config.state_width
         self.to_language = nn.Linear(2 * n, 4 * n, bias=False)  # takes [ĉ_t : h¹_t]

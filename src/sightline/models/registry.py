@@ -6,7 +6,7 @@ from typing import Any
 from sightline.config import from_dict, nearest
 from sightline.errors import ConfigError
 from sightline.models.adaptive_attention import AdaptiveAttention, AdaptiveAttentionConfig
-from sightline.models.grid_td import GridTD, GridTDConfig
+from sightline.models.grid_td import GridTD
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
@@ -43,7 +43,7 @@ MODELS = {
     ),
     "grid_td": ModelCard(
         GridTD,
-        GridTDConfig,
+        AdaptiveAttentionConfig,
         "4: Beyond visualizing attention",
         "adaptive attention between a top-down and a language LSTM",
     ),
