@@ -17,6 +17,8 @@ RECURRENT = {"region_width": 5, "word_width": 4, "state_width": 7, "attention_wi
 TINY = {
     "soft_attention": [RECURRENT, {**RECURRENT, "region_width": 0}],
     "hard_attention": [RECURRENT, {**RECURRENT, "look": "argmax"}],
+    "adaptive_attention": [{"word_width": 4, "state_width": 7, "attention_width": 3}],
+    "grid_td": [{"word_width": 4, "state_width": 7, "attention_width": 3}],
 }
 CASES = [(name, i) for name in list_models() for i in range(len(TINY.get(name, [{}])))]
 

@@ -1,7 +1,15 @@
 import pytest
 import torch
+from torch import nn
 
-from sightline.models.layers import Dropout, additive_energy
+from sightline.models.layers import (
+    Dropout,
+    additive_energy,
+    barrier,
+    initialise_recurrence,
+    lstm,
+    masked_mean,
+)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.8])
@@ -51,3 +59,31 @@ def test_additive_energy_in_pieces_is_that_of_the_whole():
         strict=True,
     ):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_lstm_is_that_of_torch_with_its_gates_in_another_order():
+    torch.manual_seed(0)
+    reference = nn.LSTMCell(5, 3)
+    x, hidden, cell = torch.randn(4, 5), torch.randn(4, 3), torch.randn(4, 3)
+    gates = x @ reference.weight_ih.T + reference.bias_ih
+    gates = gates + hidden @ reference.weight_hh.T + reference.bias_hh
+    i, f, g, o = gates.chunk(4, -1)
+    found = lstm(torch.cat([i, f, o, g], -1), cell)
+    for one, other in zip(found, reference(x, (hidden, cell)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_fresh_recurrence_remembers_and_is_orthogonal():
+    linear = nn.Linear(3, 2 + 12)
+    initialise_recurrence(linear)
+    assert linear.bias.tolist() == [0.0] * 5 + [1.0] * 3 + [0.0] * 6
+    for gate in linear.weight[2:].chunk(4):
+        torch.testing.assert_close(gate @ gate.T, torch.eye(3), rtol=0, atol=1e-6)
+
+
+def test_regions_that_are_not_there_have_no_share():
+    mask = torch.tensor([[True, False, True], [False, False, True]])
+    vectors = torch.tensor([[[1.0], [50.0], [3.0]], [[50.0], [50.0], [7.0]]])
+    assert masked_mean(vectors, mask).tolist() == [[2.0], [7.0]]
+    attention = (torch.zeros(2, 3) + barrier(mask, vectors)).softmax(-1)
+    assert attention.tolist() == [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]

@@ -70,3 +70,54 @@ def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
     keys, query = tensors[:2]
     pictures = max((1 << 18) // (query.shape[1] * keys[0].numel()), 1)
     return tuple(torch.split(tensor, pictures) for tensor in tensors)
+
+
+def lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The next hidden state and cell `(..., n)`, from the sums of all that enters the gates.
+
+    `gates` `(..., 4n)` holds, in this order, the input, forget and output gates and the proposal,
+    before they are squashed: each captioner adds them up from parts, most of them computed for all
+    words at once.
+
+    >>> hidden, cell = lstm(torch.zeros(1, 8), torch.ones(1, 2))
+    >>> cell
+    tensor([[0.5000, 0.5000]])
+    """
+    i, f, o, g = gates.chunk(4, -1)
+    cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(cell), cell
+
+
+def initialise_recurrence(from_hidden: nn.Linear) -> None:
+    """Start an LSTM whose hidden state `from_hidden` multiplies; its last outputs are the gates.
+
+    >>> linear = nn.Linear(2, 8)
+    >>> initialise_recurrence(linear)
+    >>> linear.bias.tolist()
+    [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    n = from_hidden.in_features
+    nn.init.zeros_(from_hidden.bias)
+    for gate in from_hidden.weight.data[-4 * n :].chunk(4):
+        nn.init.orthogonal_(gate)
+    # Remember by default. The papers' programs start the forget gate at zero; one trains sooner.
+    nn.init.ones_(from_hidden.bias.data[-3 * n : -2 * n])
+
+
+def masked_mean(vectors: Tensor, mask: Tensor) -> Tensor:
+    """The mean `(B, D)` of the regions `(B, L, D)` that there are.
+
+    >>> masked_mean(torch.tensor([[[2.0], [4.0], [9.0]]]), torch.tensor([[True, True, False]]))
+    tensor([[3.]])
+    """
+    there = mask.unsqueeze(-1)
+    return (vectors * there).sum(1) / there.sum(1)
+
+
+def barrier(mask: Tensor, like: Tensor) -> Tensor:
+    """What is added to energies `(B, L)` so that regions that are not there get no attention.
+
+    >>> barrier(torch.tensor([[True, False]]), torch.zeros(()))
+    tensor([[0., -inf]])
+    """
+    return like.new_zeros(mask.shape).masked_fill(~mask, float("-inf"))

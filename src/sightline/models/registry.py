@@ -5,6 +5,8 @@ from typing import Any
 
 from sightline.config import from_dict, nearest
 from sightline.errors import ConfigError
+from sightline.models.adaptive_attention import AdaptiveAttention, AdaptiveAttentionConfig
+from sightline.models.grid_td import GridTD
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
@@ -32,6 +34,18 @@ MODELS = {
         HardAttentionConfig,
         "1: Show, attend and tell",
         "LSTM that looks at one sampled region per word",
+    ),
+    "adaptive_attention": ModelCard(
+        AdaptiveAttention,
+        AdaptiveAttentionConfig,
+        "4: Beyond visualizing attention",
+        "LSTM that weighs the regions against a visual sentinel",
+    ),
+    "grid_td": ModelCard(
+        GridTD,
+        AdaptiveAttentionConfig,
+        "4: Beyond visualizing attention",
+        "adaptive attention between a top-down and a language LSTM",
     ),
 }
 

@@ -9,7 +9,14 @@ from torch.nn import functional
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
-from sightline.models.layers import Dropout, additive_energy
+from sightline.models.layers import (
+    Dropout,
+    additive_energy,
+    barrier,
+    initialise_recurrence,
+    lstm,
+    masked_mean,
+)
 
 
 @dataclass(frozen=True)
@@ -69,23 +76,15 @@ class SoftAttention(CaptionModel):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         bound = self.config.attention_width**-0.5
         nn.init.uniform_(self.score, -bound, bound)
-        nn.init.zeros_(self.from_hidden.bias)
-        n = self.config.state_width
-        for gate in self.from_hidden.weight.data[-4 * n :].chunk(4):
-            nn.init.orthogonal_(gate)
-        # Remember by default. The original starts the forget gate at zero; one trains sooner.
-        nn.init.ones_(self.from_hidden.bias.data[-3 * n : -2 * n])
+        initialise_recurrence(self.from_hidden)
 
     def encode(self, regions: Regions) -> Memory:
         annotations = self.dropout(self.project(regions.vectors))
-        mask = regions.mask.unsqueeze(-1)
-        mean = (annotations * mask).sum(1) / mask.sum(1)
+        mean = masked_mean(annotations, regions.mask)
         return {
             "annotations": annotations,
             "keys": self.key(annotations),
-            "barrier": torch.zeros_like(annotations[..., 0]).masked_fill(
-                ~regions.mask, float("-inf")
-            ),
+            "barrier": barrier(regions.mask, annotations),
             "hidden": torch.tanh(self.init_hidden(mean)),
             "cell": torch.tanh(self.init_cell(mean)),
         }
@@ -128,17 +127,14 @@ class SoftAttention(CaptionModel):
         self, word_gates: Tensor, state: State, memory: Memory
     ) -> tuple[State, Tensor, Tensor, dict[str, Tensor]]:
         """One step of the recurrence, up to but not including the output layer."""
-        hidden, cell = state["hidden"], state["cell"]
         n, a = self.config.state_width, self.config.attention_width
-        query, gate, gates = self.from_hidden(hidden).split([a, 1, 4 * n], -1)
+        query, gate, gates = self.from_hidden(state["hidden"]).split([a, 1, 4 * n], -1)
         energy = additive_energy(memory["keys"], query, self.score)
         attention, weights, signals = self._look(energy + memory["barrier"][:, None])
         beta = torch.sigmoid(gate)
         context = beta * (weights @ memory["annotations"])
-        gates = (gates + word_gates).add_(self.context_to_gates(context))
-        i, f, o, g = gates.chunk(4, -1)
-        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
-        hidden = torch.sigmoid(o) * torch.tanh(cell)
+        gates = gates + word_gates + self.context_to_gates(context)
+        hidden, cell = lstm(gates, state["cell"])
         signals["beta"] = beta.squeeze(-1)
         return {"hidden": hidden, "cell": cell}, context, attention, signals
 
