@@ -37,16 +37,25 @@ def last_step(run: Path) -> int:
     return int(last.removeprefix("step-")) if last else 0
 
 
-@pytest.mark.parametrize("objective", ["cross_entropy", "variational"])
+REGIMES = {
+    "cross_entropy": (),
+    "variational": ("model.name=hard_attention", "objective={name: variational}"),
+    "then self_critical": (
+        "epochs=2",
+        "then=[{objective: {name: self_critical, samples: 2}, epochs: 2}]",
+    ),
+}
+
+
+@pytest.mark.parametrize("regime", list(REGIMES))
 def test_killed_and_resumed_equals_never_killed_bit_for_bit(
-    tiny_recipe: Path, tmp_path: Path, objective: str
+    tiny_recipe: Path, tmp_path: Path, regime: str
 ) -> None:
-    overrides: tuple[str, ...] = ()
-    if objective == "variational":
-        overrides = ("model.name=hard_attention", "objective={name: variational}")
+    overrides = REGIMES[regime]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(tiny_recipe, whole, *overrides)
-    for after in (4, 12):  # a mid-epoch checkpoint, and one behind an evaluation
+    # A mid-epoch checkpoint; one behind an evaluation, where a stage ends; and one after that.
+    for after in (4, 12, 16):
         process = start(tiny_recipe, killed, *overrides)
         deadline = time.monotonic() + 120
         while last_step(killed) < after and process.poll() is None:
@@ -155,6 +164,44 @@ def test_training_stops_when_dev_does_not_get_better_and_keeps_the_best(
     }
     folders = {path.name for path in trainer.run.glob("step-*")}
     assert folders == set(read_pointers(trainer.run).values())
+
+
+def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = "{objective: {name: self_critical, samples: 2}, epochs: 3, optimizer: {clip: 1.0}, "
+    stage += "schedule: {name: constant, warmup: 0}, batch: {size: 12}, dev: {metric: BLEU-4}}"
+    trainer = make_trainer(
+        tiny_recipe, tmp_path / "run", "epochs=3", "dev.every=1", f"then=[{stage}]"
+    )
+    scores = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.6])
+    monkeypatch.setattr(trainer, "_score", lambda captions: {"BLEU-4": next(scores)})
+    seen: dict[str, torch.Tensor] = {}
+    next_stage = trainer._next_stage
+
+    def spy() -> None:
+        seen["last"] = trainer.captioner.output.weight.detach().clone()
+        seen["best"] = load_file(trainer.run / "step-0000012" / "model.safetensors")[
+            "output.weight"
+        ]
+        next_stage()
+        seen["first"] = trainer.captioner.output.weight.detach().clone()
+        assert not trainer.optimizer.state_dict()["state"]
+        assert trainer.recipe.optimizer.clip == 1.0
+        assert len(trainer.batches) == 2
+        assert trainer.position.best_score == 0.5
+
+    monkeypatch.setattr(trainer, "_next_stage", spy)
+    trainer.train()
+    assert torch.equal(seen["first"], seen["best"])
+    assert not torch.equal(seen["first"], seen["last"])
+    at = trainer.position
+    assert (at.stage, at.step, at.epoch) == (1, 3 * 6 + 3 * 2, 6)
+    assert read_pointers(trainer.run) == {"best": "step-0000024", "last": "step-0000024"}
+    records = [json.loads(line) for line in (trainer.run / "history.jsonl").open()]
+    assert "nll" in records[0]
+    assert records[-2]["rate"] == trainer.recipe.optimizer.learning_rate
+    assert "reward" in records[-2]
 
 
 def test_a_plateau_cuts_the_rate(

@@ -91,14 +91,14 @@ def test_the_policy_is_a_distribution_over_the_captions_that_can_be_drawn():
 @pytest.mark.parametrize("baseline", ["others", "greedy"])
 def test_the_surrogate_has_the_policy_gradient_as_its_mean(baseline):
     model, batch = make_model(), make_batch()
-    objective = make_objective(baseline=baseline)
+    objective = make_objective(baseline=baseline, samples=32)
     exact, _ = exact_gradient(objective, model, batch)
     torch.manual_seed(2)
-    # The loss weighs samples as captions: here two captions per picture stand for four samples.
+    # The loss weighs a picture's samples as its captions, of which there are two.
     estimates = torch.stack(
         [
             flat_gradient(objective.terms(model, batch, 0)["surrogate"].total / 2, model)
-            for _ in range(400)
+            for _ in range(80)
         ]
     )
     error = estimates.std(0) / len(estimates) ** 0.5
@@ -108,23 +108,12 @@ def test_the_surrogate_has_the_policy_gradient_as_its_mean(baseline):
     assert z.abs().mean() < 1.2  # 0.8 is expected
 
 
-def test_the_mean_of_the_others_lowers_the_variance():
+def test_a_reward_that_all_captions_share_teaches_nothing(monkeypatch):
     model, batch, objective = make_model(), make_batch(), make_objective()
-
-    def spread(baseline_off):
-        torch.manual_seed(3)
-        estimates = []
-        for _ in range(150):
-            captions, _ = objective.sample(model, batch)
-            rewards = objective.reward(captions, batch.images).double()
-            others = (rewards.sum(1, keepdim=True) - rewards) / 3
-            logits = model(batch.regions, with_start(captions)).logits
-            log_probs = policy_log_probs(logits, captions, objective.limits).sum(-1)
-            advantage = rewards if baseline_off else rewards - others
-            estimates.append(flat_gradient(-(advantage * log_probs).sum(), model))
-        return torch.stack(estimates).var(0).sum()
-
-    assert spread(False) < 0.8 * spread(True)
+    monkeypatch.setattr(objective, "reward", lambda tokens, images: torch.full((2, 4), 3.0))
+    terms = objective.terms(model, batch, 0)
+    assert float(terms["baseline"].total / batch.captions) == pytest.approx(3.0)
+    assert flat_gradient(terms["surrogate"].total, model).abs().max() < 1e-6
 
 
 def test_terms_are_means_over_samples():
@@ -144,7 +133,7 @@ def test_a_stand_in_weighs_nothing():
     batch = make_batch()
     batch = CaptionBatch(batch.regions, batch.inputs, batch.targets, 0.0, batch.images)
     terms = make_objective().terms(make_model(), batch, 0)
-    assert all(float(term.total) == 0 for term in terms.values())
+    assert all(float(term.total.detach()) == 0 for term in terms.values())
 
 
 def test_sampling_leaves_the_model_training_and_follows_the_checkpointed_generator():
