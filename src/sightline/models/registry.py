@@ -5,9 +5,12 @@ from typing import Any
 
 from sightline.config import from_dict, nearest
 from sightline.errors import ConfigError
+from sightline.models.aligned_transformer import AlignedTransformer, AlignedTransformerConfig
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
+from sightline.models.transformer import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,24 @@ MODELS = {
         HardAttentionConfig,
         "1: Show, attend and tell",
         "LSTM that looks at one sampled region per word",
+    ),
+    "transformer": ModelCard(
+        Transformer,
+        TransformerConfig,
+        "0: Attention-aligned Transformer",
+        "its baseline: attention layers over regions and words",
+    ),
+    "aligned_transformer": ModelCard(
+        AlignedTransformer,
+        AlignedTransformerConfig,
+        "0: Attention-aligned Transformer",
+        "Transformer whose attention follows what the captions depend on",
+    ),
+    "spatial_transformer": ModelCard(
+        SpatialTransformer,
+        SpatialTransformerConfig,
+        "3: Spatial self-attention",
+        "Transformer over a grid, its attention spread by length",
     ),
 }
 

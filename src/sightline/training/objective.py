@@ -45,11 +45,13 @@ def create_objective(options: dict[str, Any]) -> Objective:
     """
     from sightline.config import from_dict, nearest
     from sightline.errors import ConfigError
+    from sightline.training.aligned import Aligned, AlignedOptions
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
     from sightline.training.variational import Variational, VariationalOptions
 
     table: dict[str, tuple[Any, type]] = {
         "cross_entropy": (CrossEntropy, CrossEntropyOptions),
+        "aligned": (Aligned, AlignedOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")
