@@ -1,5 +1,6 @@
 """Multi-head scaled dot-product attention (Vaswani et al. 2017; paper 3, eq. 1-3)."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -77,7 +78,7 @@ class MultiHeadAttention(nn.Module):
         d = query.shape[-1]
         if self.scale_by_length:
             return query / (visible.sum(-1, keepdim=True) + d).to(query.dtype).sqrt()
-        return query / d**0.5
+        return query / math.sqrt(d)
 
     def weigh(self, query: Tensor, keys: Tensor, visible: Tensor) -> Tensor:
         """α `(N, H, Q, L)` of scaled queries."""

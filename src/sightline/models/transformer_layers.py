@@ -92,7 +92,7 @@ class Residual(nn.Module):
         return self.norm(x) if self.is_pre else x
 
     def leave(self, x: Tensor, said: Tensor) -> Tensor:
-        total = x + self.dropout(said)
+        total: Tensor = x + self.dropout(said)
         return total if self.is_pre else self.norm(total)
 
 
