@@ -268,7 +268,7 @@ def test_all_maps_hold_attention_before_and_after_alignment():
     assert maps.raw.shape == maps.used.shape == (2, 2, 4, 2, 2, 5)
     torch.testing.assert_close(maps.raw.sum(-1), torch.ones(2, 2, 4, 2, 2).double())
     assert (maps.used.sum(-1) > 1).all()
-    reported = maps.used[:, :, :, -1].mean(3)
+    reported = maps.used[:, :, :, 0].mean(3)
     reported = reported / reported.sum(-1, keepdim=True)
     torch.testing.assert_close(model.unroll(TOKENS, memory).attention, reported)
 

@@ -20,7 +20,7 @@ TINY = {
     "hard_attention": [RECURRENT, {**RECURRENT, "look": "argmax"}],
     "transformer": [
         ATTENTIVE,
-        {**ATTENTIVE, "norm": "pre", "region_position": "none", "attention_layer": 0},
+        {**ATTENTIVE, "norm": "pre", "region_position": "none", "attention_layer": -1},
         {**ATTENTIVE, "encoder_layers": 0, "tie_words": True},
     ],
     "aligned_transformer": [

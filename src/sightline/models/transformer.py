@@ -27,8 +27,9 @@ class TransformerSizes:
     decoder_layers: int = 6
     feed_forward: int = 2048
     dropout: float = 0.1
-    # The decoder layer whose attention is reported, its heads averaged; -1 is the last.
-    attention_layer: int = -1
+    # The decoder layer whose attention is reported, its heads averaged; -1 is the last. On scenes
+    # the first looks at what is named the most, and every later one less.
+    attention_layer: int = 0
     tie_words: bool = False  # words are read and written with the same vectors
 
     def __post_init__(self) -> None:
