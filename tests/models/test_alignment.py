@@ -265,7 +265,11 @@ def test_all_maps_hold_attention_before_and_after_alignment():
     model = create()
     memory = model.encode(make_regions())
     maps = model.attention_maps(TOKENS, memory)
-    assert maps.raw.shape == maps.used.shape == (2, 2, 4, 2, 2, 5)
+    assert maps.raw.shape == maps.used.shape == maps.masks.shape == (2, 2, 4, 2, 2, 5)
+    mean = (maps.masks * make_regions().mask[:, None, None, None, None]).sum(-1)
+    mean = mean / make_regions().mask.sum(-1)[:, None, None, None, None]
+    signal = model.unroll(TOKENS, memory).signals["mask"]
+    torch.testing.assert_close(signal, mean.mean((-2, -1)))
     torch.testing.assert_close(maps.raw.sum(-1), torch.ones(2, 2, 4, 2, 2).double())
     assert (maps.used.sum(-1) > 1).all()
     reported = maps.used[:, :, :, 0].mean(3)

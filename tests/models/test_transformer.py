@@ -153,6 +153,7 @@ def test_the_reported_attention_is_the_mean_over_heads_of_one_layer(regions, tok
     maps = model.attention_maps(tokens, model.encode(regions))
     assert maps.raw.shape == (2, 2, 4, 3, 2, 5)
     assert torch.equal(maps.raw, maps.used)
+    assert maps.masks is None
     torch.testing.assert_close(maps.raw.sum(-1), torch.ones(2, 2, 4, 3, 2).double())
     torch.testing.assert_close(unrolled.attention, maps.raw[:, :, :, reported].mean(3))
 

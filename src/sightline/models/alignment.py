@@ -160,10 +160,20 @@ class LinearMask(nn.Module):
 
 
 def mean_mask(mask: Tensor, visible: Tensor) -> Tensor:
-    """The mean of m `(N, H, Q, L)` over heads and the regions there are, `(N, Q)`."""
+    """The mean of m `(N, H, Q, L)` over heads and the regions there are, `(N, Q)`.
+
+    >>> mask, visible = torch.tensor([0.5, 1.0, 0.0]), torch.tensor([True, True, False])
+    >>> mean_mask(mask.view(1, 1, 1, 3), visible.view(1, 1, 1, 3)).tolist()
+    [[0.75]]
+    """
     return ((mask * visible).sum(-1) / visible.sum(-1)).mean(1)
 
 
 def perturbation(mask: Tensor, visible: Tensor) -> Tensor:
-    """‖1 - m‖² `(N, Q)` (eq. 4): summed over the regions there are, the mean over heads."""
+    """‖1 - m‖² `(N, Q)` (eq. 4): summed over the regions there are, the mean over heads.
+
+    >>> mask, visible = torch.tensor([0.5, 1.0, 0.0]), torch.tensor([True, True, False])
+    >>> perturbation(mask.view(1, 1, 1, 3), visible.view(1, 1, 1, 3)).tolist()
+    [[0.25]]
+    """
     return ((1 - mask) ** 2 * visible).sum(-1).mean(1)

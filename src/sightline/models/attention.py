@@ -31,8 +31,8 @@ class MultiHeadAttention(nn.Module):
 
     >>> attention, x = MultiHeadAttention(8, heads=2), torch.ones(1, 3, 8)
     >>> visible = torch.ones(3, 3, dtype=torch.bool).tril()
-    >>> attention(x, attention.remember(x), visible, weights=True).raw[0, 0, 1]
-    tensor([0.5000, 0.5000, 0.0000], grad_fn=<SelectBackward0>)
+    >>> attention(x, attention.remember(x), visible, weights=True).raw[0, 0, 1].tolist()
+    [0.5, 0.5, 0.0]
     """
 
     def __init__(
@@ -92,10 +92,18 @@ class MultiHeadAttention(nn.Module):
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """`(N, Q, D)` to `(N, H, Q, D / H)`."""
+    """`(N, Q, D)` to `(N, H, Q, D / H)`.
+
+    >>> split_heads(torch.arange(6).view(1, 1, 6), 3).tolist()
+    [[[[0, 1]], [[2, 3]], [[4, 5]]]]
+    """
     return torch.unflatten(x, -1, (heads, -1)).transpose(1, 2)
 
 
 def join_heads(x: Tensor) -> Tensor:
-    """`(N, H, Q, d)` to `(N, Q, H * d)`."""
+    """`(N, H, Q, d)` to `(N, Q, H * d)`: the inverse of `split_heads`.
+
+    >>> join_heads(split_heads(torch.arange(6).view(1, 1, 6), 3)).tolist()
+    [[[0, 1, 2, 3, 4, 5]]]
+    """
     return x.transpose(1, 2).flatten(2)

@@ -73,6 +73,7 @@ class AttentionMaps(NamedTuple):
 
     raw: Tensor
     used: Tensor
+    masks: Tensor | None  # m of alignment, small where a region matters (paper 0, eq. 2)
 
 
 class BothPasses(NamedTuple):
@@ -187,13 +188,17 @@ class Transformer(CaptionModel):
         state = self.start(memory, tokens.shape[1])
         looks = self.decoder(tokens, state, memory, weigh=range(len(self.decoder.layers))).looks
 
-        def gather(maps: list[Tensor | None]) -> Tensor:
-            known = torch.stack([layer for layer in maps if layer is not None], 1)
-            return torch.unflatten(known, 3, tokens.shape[1:]).permute(0, 3, 4, 1, 2, 5)
+        def gather(maps: list[Tensor | None]) -> Tensor | None:
+            known = [layer for layer in maps if layer is not None]
+            if not known:
+                return None
+            stacked = torch.stack(known, 1)
+            return torch.unflatten(stacked, 3, tokens.shape[1:]).permute(0, 3, 4, 1, 2, 5)
 
-        return AttentionMaps(
-            gather([look.raw for look in looks]), gather([look.used for look in looks])
-        )
+        raw, used = gather([look.raw for look in looks]), gather([look.used for look in looks])
+        assert raw is not None
+        assert used is not None
+        return AttentionMaps(raw, used, gather([look.mask for look in looks]))
 
     def _decode(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Unrolled, State]:
         reported = self.config.attention_layer % len(self.decoder.layers)

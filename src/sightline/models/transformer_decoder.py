@@ -21,6 +21,9 @@ class Decoded(NamedTuple):
     looks: list[Look]  # of each layer at the picture
 
 
+CACHED = ("keys", "values")  # of the words so far, in each layer
+
+
 class Decoder(nn.Module):
     """Words with sinusoidal positions, decoder layers, and a linear map to the vocabulary.
 
@@ -90,11 +93,12 @@ class Decoder(nn.Module):
         return Decoded(logits, following, looks)
 
 
-CACHED = ("keys", "values")
-
-
 def part(tensors: dict[str, Tensor], layer: int) -> dict[str, Tensor]:
-    """What a memory or a state holds for one layer."""
+    """What a memory or a state holds for one layer.
+
+    >>> part({"0.keys": torch.zeros(1), "1.keys": torch.ones(1)}, 1)
+    {'keys': tensor([1.])}
+    """
     prefix = f"{layer}."
     return {
         name.removeprefix(prefix): tensor

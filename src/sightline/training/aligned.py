@@ -1,9 +1,10 @@
 """Captioner and mask networks, playing against each other in every step (paper 0, eq. 4 and 11)."""
 
-import warnings
+import sys
 from dataclasses import dataclass
 
 from torch import nn
+from tqdm import tqdm
 
 from sightline.config import require_at_least
 from sightline.data.vocabulary import PAD
@@ -82,10 +83,10 @@ class Aligned(CrossEntropy):
         if not self.has_warned and not COLLAPSED[0] <= self.mean_mask <= COLLAPSED[1]:
             self.has_warned = True
             way = "raise" if self.mean_mask < COLLAPSED[0] else "lower"
-            warnings.warn(
-                f"the masks have collapsed to {self.mean_mask:.3f}, so that they tell no region "
-                f"from another: {way} objective.penalty",
-                stacklevel=2,
+            tqdm.write(  # above the bar
+                f"Warning: the masks have collapsed to {self.mean_mask:.3f}, so that they tell no "
+                f"region from another: {way} objective.penalty",
+                file=sys.stderr,
             )
 
     def state(self) -> dict[str, float]:
