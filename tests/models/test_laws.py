@@ -14,11 +14,25 @@ VOCABULARY, REGION_DIM = 11, 6
 
 # Options that make each captioner tiny; a model with variants has several.
 RECURRENT = {"region_width": 5, "word_width": 4, "state_width": 7, "attention_width": 3}
+ATTENTIVE = {"width": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 12}
 TINY = {
     "soft_attention": [RECURRENT, {**RECURRENT, "region_width": 0}],
     "hard_attention": [RECURRENT, {**RECURRENT, "look": "argmax"}],
     "adaptive_attention": [{"word_width": 4, "state_width": 7, "attention_width": 3}],
     "grid_td": [{"word_width": 4, "state_width": 7, "attention_width": 3}],
+    "transformer": [
+        ATTENTIVE,
+        {**ATTENTIVE, "norm": "pre", "region_position": "none", "attention_layer": -1},
+        {**ATTENTIVE, "encoder_layers": 0, "tie_words": True},
+    ],
+    "aligned_transformer": [
+        {**ATTENTIVE, "alignment": {"fusion": "max"}},
+        {**ATTENTIVE, "alignment": {"fusion": "average", "average": "head_mean"}, "norm": "pre"},
+        {**ATTENTIVE, "alignment": {"fusion": "decay"}},
+        {**ATTENTIVE, "alignment": {"fusion": "gate"}},
+        {**ATTENTIVE, "alignment": {"fusion": "gate", "mask": "linear", "regions": 5}},
+    ],
+    "spatial_transformer": [ATTENTIVE, {**ATTENTIVE, "alignment": {"fusion": "gate"}}],
 }
 CASES = [(name, i) for name in list_models() for i in range(len(TINY.get(name, [{}])))]
 
@@ -178,6 +192,11 @@ def test_every_parameter_learns(model, regions, tokens):
         )
         if "log_location" in unrolled.signals:  # what the likelihood alone does not train
             loss = loss - unrolled.signals["log_location"].mean()
+        if "mask" in unrolled.signals:
+            loss = (
+                loss
+                - model(regions, tokens[..., :-1], perturb=True).perturbed.logits[..., 4].mean()
+            )
         loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert idle == []

@@ -6,10 +6,13 @@ from typing import Any
 from sightline.config import from_dict, nearest
 from sightline.errors import ConfigError
 from sightline.models.adaptive_attention import AdaptiveAttention, AdaptiveAttentionConfig
+from sightline.models.aligned_transformer import AlignedTransformer, AlignedTransformerConfig
 from sightline.models.grid_td import GridTD
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
+from sightline.models.transformer import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,24 @@ MODELS = {
         AdaptiveAttentionConfig,
         "4: Beyond visualizing attention",
         "adaptive attention between a top-down and a language LSTM",
+    ),
+    "transformer": ModelCard(
+        Transformer,
+        TransformerConfig,
+        "0: Attention-aligned Transformer",
+        "its baseline: attention layers over regions and words",
+    ),
+    "aligned_transformer": ModelCard(
+        AlignedTransformer,
+        AlignedTransformerConfig,
+        "0: Attention-aligned Transformer",
+        "Transformer whose attention follows what the captions depend on",
+    ),
+    "spatial_transformer": ModelCard(
+        SpatialTransformer,
+        SpatialTransformerConfig,
+        "3: Spatial self-attention",
+        "Transformer over a grid, its attention spread by length",
     ),
 }
 

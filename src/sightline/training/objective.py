@@ -61,6 +61,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
     """
     from sightline.config import from_dict, nearest
     from sightline.errors import ConfigError
+    from sightline.training.aligned import Aligned, AlignedOptions
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
     from sightline.training.self_critical import SelfCritical, SelfCriticalOptions
     from sightline.training.variational import Variational, VariationalOptions
@@ -68,6 +69,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
     table: dict[str, tuple[Any, type]] = {
         "cross_entropy": (CrossEntropy, CrossEntropyOptions),
         "self_critical": (SelfCritical, SelfCriticalOptions),
+        "aligned": (Aligned, AlignedOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")
