@@ -6,6 +6,8 @@ An untrained or wrongly wired model passes none of these.
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,36 +18,34 @@ from sightline.captions import Caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.data.dataset import CaptionedImage
 from sightline.data.scenes import make_scenes
+from sightline.models.registry import list_models
 from sightline.training.loop import train
 from sightline.training.recipe import load_recipe
 
 ROOT = Path(__file__).parents[2]
 
 # One process trains a model, and runs all tests of it.
-with_soft = pytest.mark.xdist_group("soft")
-with_hard = pytest.mark.xdist_group("hard")
-
-
-def train_on_scenes(model: str, folder: Path) -> Path:
-    cache = f"encoder.cache={folder / 'regions'}"
-    train(load_recipe(ROOT / "recipes" / "scenes" / f"{model}.yaml", (cache,)), folder / model)
-    return folder / model
+EVERY_MODEL = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in list_models()]
+with_soft = pytest.mark.xdist_group("soft_attention")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs, and regions that the models share where one process trains both."""
-    return tmp_path_factory.mktemp("scenes")
+def train_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Train a model by its recipe, the first time it is asked for; its run."""
+    folder = tmp_path_factory.mktemp("scenes")
+
+    @cache
+    def trained(model: str) -> Path:
+        regions = f"encoder.cache={folder / 'regions'}"
+        train(load_recipe(ROOT / "recipes/scenes" / f"{model}.yaml", (regions,)), folder / model)
+        return folder / model
+
+    return trained
 
 
-@pytest.fixture(scope="module")
-def soft(folder: Path) -> Path:
-    return train_on_scenes("soft_attention", folder)
-
-
-@pytest.fixture(scope="module")
-def hard(folder: Path) -> Path:
-    return train_on_scenes("hard_attention", folder)
+@pytest.fixture
+def soft(train_once: Callable[[str], Path]) -> Path:
+    return train_once("soft_attention")
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +72,12 @@ def object_attention(caption: Caption, scene: CaptionedImage) -> list[tuple[floa
     return found
 
 
-@with_soft
-def test_soft_attention_learns(soft: Path, scenes: list[CaptionedImage]) -> None:
-    check_learning(soft, scenes)
-
-
-@with_hard
-def test_hard_attention_learns(hard: Path, scenes: list[CaptionedImage]) -> None:
-    check_learning(hard, scenes)
-
-
-def check_learning(run: Path, scenes: list[CaptionedImage]) -> None:
+@pytest.mark.parametrize("model", EVERY_MODEL)
+def test_it_learns(
+    model: str, train_once: Callable[[str], Path], scenes: list[CaptionedImage]
+) -> None:
     """It captions rightly, looks at what it names, and elsewhere for other words."""
+    run = train_once(model)
     assert best_dev(run) > 0.8
     captions = sightline.load(run).caption([scene.picture for scene in scenes])
     right = [c.text in scene.captions for c, scene in zip(captions, scenes, strict=True)]
@@ -136,3 +130,27 @@ def test_the_demo_captions_unseen_scenes_and_draws_them(soft: Path, tmp_path: Pa
     done = subprocess.run([*script, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.count("what every word looked at") == 6
     assert len(list(tmp_path.glob("scene-*.png"))) == 6
+
+
+@pytest.mark.xdist_group("transformer")
+def test_self_critical_training_raises_cider_above_where_cross_entropy_stopped(
+    tmp_path: Path,
+) -> None:
+    changes = (
+        f"encoder.cache={tmp_path}",
+        "data.scenes.train=600",
+        "dev={metric: CIDEr-D, every: 1, patience: 1, beam: 3}",
+        "epochs=8",
+        "then=[{objective: {name: self_critical}, epochs: 2, "
+        "optimizer: {learning_rate: 0.0002}, schedule: {name: constant, warmup: 0}}]",
+    )
+    train(load_recipe(ROOT / "recipes/scenes/transformer.yaml", changes), tmp_path / "run")
+    records = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").open()]
+    first = next(i for i, record in enumerate(records) if "reward" in record)
+    before, after = (
+        [record["dev"]["CIDEr-D"] for record in part if "dev" in record]
+        for part in (records[:first], records[first:])
+    )
+    assert max(after) > max(before) + 0.1
+    rewards = [record["reward"] for record in records[first:] if "reward" in record]
+    assert rewards[-1] > rewards[0]

@@ -44,6 +44,11 @@ REGIMES = {
         "epochs=2",
         "then=[{objective: {name: self_critical, samples: 2}, epochs: 2}]",
     ),
+    "aligned": (
+        "model={name: aligned_transformer, width: 16, heads: 2, encoder_layers: 1, "
+        "decoder_layers: 1, feed_forward: 16, alignment: {fusion: decay}}",
+        "objective={name: aligned}",
+    ),
 }
 
 
@@ -136,6 +141,25 @@ def test_two_processes_give_the_gradients_of_one(
         one, two = load_file(tmp_path / "1" / name), load_file(tmp_path / "2" / name)
         for parameter, gradient in one.items():
             torch.testing.assert_close(two[parameter], gradient, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("regime", ["then self_critical", "cross_entropy without masks"])
+def test_two_processes_train(tiny_recipe: Path, tmp_path: Path, regime: str) -> None:
+    sizes = "width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 16"
+    regimes = {
+        **REGIMES,
+        "cross_entropy without masks": (
+            f"model={{name: aligned_transformer, {sizes}}}",
+            "objective={name: cross_entropy}",
+        ),
+    }
+    run = tmp_path / "run"
+    finish(tiny_recipe, run, "devices=2", "accelerator=cpu", *regimes[regime])
+    records = [json.loads(line) for line in (run / "history.jsonl").open()]
+    assert records[-1]["step"] == 24
+    assert 0 <= records[-1]["dev"]["BLEU-4"] <= 1
+    losses = [record["nll"] for record in records if "nll" in record]
+    assert losses[-1] < losses[0]
 
 
 def make_trainer(recipe: Path, run: Path, *overrides: str) -> Trainer:

@@ -1,9 +1,9 @@
 """Captioner and mask networks, playing against each other in every step (paper 0, eq. 4 and 11)."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from sightline.config import require_at_least
@@ -57,24 +57,19 @@ class Aligned(CrossEntropy):
         self.has_warned = False
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
-        if not any(isinstance(module, AlignedAttention) for module in model.modules()):
+        if not has_masks(model):
             raise ConfigError(
                 "objective aligned: the model has no alignment; take aligned_transformer, or give "
                 "spatial_transformer 'alignment'"
             )
         inputs = self._inputs(model, batch, epoch)
         passes: BothPasses = model(batch.regions, inputs, perturb=True)
-        aligned, perturbed = passes
+        likelihood = negative_log_likelihood(passes.perturbed, batch).sum()
         said = batch.weight * (batch.targets != PAD)
-        terms = self._terms_of(aligned, batch)
-        likelihood = negative_log_likelihood(perturbed, batch).sum()
-        penalty = (perturbed.signals["penalty"] * said).sum()
-        terms["perturbed"] = Term(likelihood, "word", -1.0)
-        terms["penalty"] = Term(penalty, "word", self.options.penalty)
-        terms["mask"] = Term((perturbed.signals["mask"] * said).sum(), "word", 0.0)
-        if "gate" in aligned.signals:
-            terms["gate"] = Term((aligned.signals["gate"] * said).sum(), "word", 0.0)
-        return terms
+        return {
+            **self._terms_of(passes.aligned, batch),
+            **mask_terms(passes, Term(likelihood, "word"), said, self.options.penalty),
+        }
 
     def observe(self, values: dict[str, float]) -> None:
         """Say so, once, when the masks have collapsed."""
@@ -97,3 +92,26 @@ class Aligned(CrossEntropy):
     def load_state(self, state: dict[str, float]) -> None:
         self.mean_mask = state.get("mean_mask")
         self.has_warned = bool(state.get("has_warned"))
+
+
+def has_masks(model: nn.Module) -> bool:
+    """Whether any attention of a captioner is aligned."""
+    return any(isinstance(module, AlignedAttention) for module in model.modules())
+
+
+def mask_terms(
+    passes: BothPasses, loss: Term, said: Tensor, penalty_weight: float
+) -> dict[str, Term]:
+    """What the mask networks minimise (eq. 4), given the captioning loss under perturbation.
+
+    `said` `(B, K, T)` weighs the words.
+    """
+    aligned, perturbed = passes
+    terms = {
+        "perturbed": replace(loss, weight=-1.0),
+        "penalty": Term((perturbed.signals["penalty"] * said).sum(), "word", penalty_weight),
+        "mask": Term((perturbed.signals["mask"] * said).sum(), "word", 0.0),
+    }
+    if "gate" in aligned.signals:
+        terms["gate"] = Term((aligned.signals["gate"] * said).sum(), "word", 0.0)
+    return terms

@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
         fabric = Fabric(
             accelerator=recipe.accelerator,
             devices=recipe.devices,
-            strategy="ddp_spawn" if recipe.devices > 1 else "auto",
+            # An objective need not train every parameter: cross-entropy leaves masks as they are.
+            strategy="ddp_spawn_find_unused_parameters_true" if recipe.devices > 1 else "auto",
             precision=recipe.precision,  # type: ignore[arg-type]
         )
     except (
@@ -64,7 +66,8 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     ) as error:  # names it does not know, devices that are not there
         raise ConfigError(f"recipe: {' '.join(str(error).split())}") from None
     claim_run(run, recipe)
-    fabric.launch(_train, recipe, run, show_progress)  # type: ignore[arg-type]
+    # (Its arguments bound, since Fabric would take a dataclass apart to move it to a device.)
+    fabric.launch(partial(_train, recipe=recipe, run=run, show_progress=show_progress))
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:

@@ -16,7 +16,9 @@ from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import SampleOptions, greedy, sample
 from sightline.decoding.words import with_start
 from sightline.errors import ConfigError
-from sightline.models.interface import CaptionModel, Memory
+from sightline.models.interface import CaptionModel, Memory, Unrolled
+from sightline.models.transformer import BothPasses
+from sightline.training.aligned import has_masks, mask_terms
 from sightline.training.batch import CaptionBatch
 from sightline.training.objective import Objective, Term, captioner_in
 from sightline.training.reward import Reward, check_weights
@@ -34,6 +36,7 @@ class SelfCriticalOptions:
     baseline: Literal["others", "greedy"] = "others"
     count_end: bool = True  # the end is a word of CIDEr-D; without, captions learn to end in "a"
     max_length: int = 20
+    penalty: float = 0.035  # λ of the mask networks, in a captioner that has them (eq. 4)
 
     def __post_init__(self) -> None:
         check_weights(self.reward)
@@ -47,7 +50,8 @@ class SelfCritical(Objective):
 
     Captions are drawn without gradient and without dropout; one parallel pass then gives the
     gradient of their log-probabilities, so any model learns so at about the cost of a step of
-    cross-entropy and a greedy decoding.
+    cross-entropy and a greedy decoding. The mask networks of an aligned captioner go on playing
+    against it: they minimise the reward instead of the likelihood.
     """
 
     def __init__(self, options: SelfCriticalOptions) -> None:
@@ -68,13 +72,25 @@ class SelfCritical(Objective):
         else:
             total = rewards.sum(1, keepdim=True)
             baseline = (total - rewards) / (rewards.shape[1] - 1)
-        unrolled = model(batch.regions, with_start(captions))
-        log_probs = policy_log_probs(unrolled.logits, captions, self.limits).sum(-1)
-        surrogate = -((rewards - baseline) * log_probs).sum()
+        advantage = rewards - baseline
         # Samples weigh as many captions as the batch has, so that terms are means over samples.
         share = batch.captions / rewards.numel()
+
+        def surrogate(unrolled: Unrolled) -> Term:
+            log_probs = policy_log_probs(unrolled.logits, captions, self.limits).sum(-1)
+            return Term(-share * (advantage * log_probs).sum(), "caption")
+
+        inputs = with_start(captions)
+        terms: dict[str, Term] = {}
+        if has_masks(model):
+            passes: BothPasses = model(batch.regions, inputs, perturb=True)
+            terms["surrogate"] = surrogate(passes.aligned)
+            said = batch.tokens / (captions != PAD).sum() * (captions != PAD)
+            terms |= mask_terms(passes, surrogate(passes.perturbed), said, self.options.penalty)
+        else:
+            terms["surrogate"] = surrogate(model(batch.regions, inputs))
         return {
-            "surrogate": Term(share * surrogate, "caption"),
+            **terms,
             "reward": Term(share * rewards.sum(), "caption", 0.0),
             "baseline": Term(share * baseline.expand_as(rewards).sum(), "caption", 0.0),
             "length": Term(share * (captions > END).sum(), "caption", 0.0),
