@@ -14,9 +14,19 @@ VOCABULARY, REGION_DIM = 11, 6
 
 # Options that make each captioner tiny; a model with variants has several.
 RECURRENT = {"region_width": 5, "word_width": 4, "state_width": 7, "attention_width": 3}
+HIERARCHICAL = {
+    "region_width": 5,
+    "word_width": 4,
+    "worker_width": 7,
+    "manager_width": 6,
+    "goal_width": 3,
+    "attention_width": 3,
+    "discriminator_width": 4,
+}
 TINY = {
     "soft_attention": [RECURRENT, {**RECURRENT, "region_width": 0}],
     "hard_attention": [RECURRENT, {**RECURRENT, "look": "argmax"}],
+    "hierarchical": [HIERARCHICAL, {**HIERARCHICAL, "discriminator_sees_picture": True}],
 }
 CASES = [(name, i) for name in list_models() for i in range(len(TINY.get(name, [{}])))]
 
@@ -176,6 +186,8 @@ def test_every_parameter_learns(model, regions, tokens):
         )
         if "log_location" in unrolled.signals:  # what the likelihood alone does not train
             loss = loss - unrolled.signals["log_location"].mean()
+        if hasattr(model, "discriminator"):
+            loss = loss + model(regions, tokens[..., :-1], tokens).verdicts.mean()
         loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert idle == []

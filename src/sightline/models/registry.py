@@ -6,6 +6,7 @@ from typing import Any
 from sightline.config import from_dict, nearest
 from sightline.errors import ConfigError
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
+from sightline.models.hierarchical import Hierarchical, HierarchicalConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
 
@@ -32,6 +33,12 @@ MODELS = {
         HardAttentionConfig,
         "1: Show, attend and tell",
         "LSTM that looks at one sampled region per word",
+    ),
+    "hierarchical": ModelCard(
+        Hierarchical,
+        HierarchicalConfig,
+        "2: Hierarchical adversarial captioning",
+        "SRU whose words follow goals set from what a discriminator leaks",
     ),
 }
 

@@ -35,7 +35,10 @@ class CrossEntropy:
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        unrolled: Unrolled = model(batch.regions, inputs)
+        return self._terms_of(model(batch.regions, inputs), batch)
+
+    def _terms_of(self, unrolled: Unrolled, batch: CaptionBatch) -> dict[str, Term]:
+        """The terms that the captions' own words make."""
         terms = {"nll": Term(negative_log_likelihood(unrolled, batch).sum(), "word")}
         if self.options.label_smoothing:
             # (1 - s) nll + s * mean over the vocabulary = nll + s * (mean - nll), so that what is

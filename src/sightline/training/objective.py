@@ -46,10 +46,12 @@ def create_objective(options: dict[str, Any]) -> Objective:
     from sightline.config import from_dict, nearest
     from sightline.errors import ConfigError
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
+    from sightline.training.discriminated import Discriminated
     from sightline.training.variational import Variational, VariationalOptions
 
     table: dict[str, tuple[Any, type]] = {
         "cross_entropy": (CrossEntropy, CrossEntropyOptions),
+        "discriminated": (Discriminated, CrossEntropyOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")
