@@ -54,7 +54,7 @@ def test_a_verdict_is_drawn_from_the_features_after_the_last_word(case, captions
     verdicts = judge(captions, picture)
     of_prefixes = judge.verdicts(judge.features(captions, picture))
     for b, k, end in (captions == END).nonzero().tolist():
-        assert float(verdicts[b, k]) == pytest.approx(float(of_prefixes[b, k, end]))
+        assert verdicts[b, k].item() == pytest.approx(of_prefixes[b, k, end].item())
     longer = functional.pad(captions, (0, 4), value=PAD)
     torch.testing.assert_close(judge(longer, picture), verdicts)
 

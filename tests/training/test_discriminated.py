@@ -16,6 +16,7 @@ from torch.nn import functional
 from sightline.checkpoint import read_pointers
 from sightline.data.vocabulary import END, PAD, START, UNKNOWN
 from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError
 from sightline.models.hierarchical import Hierarchical, HierarchicalConfig, goal_collapse, goals_of
 from sightline.training import discriminated
 from sightline.training.batch import CaptionBatch
@@ -153,6 +154,8 @@ def test_real_and_made_up_captions_stand_side_by_side() -> None:
 def test_the_captioner_is_found_in_what_wraps_it() -> None:
     model = make_model()
     assert captioner_in(torch.nn.Sequential(torch.nn.Sequential(model))) is model
+    with pytest.raises(ConfigError, match=r"^objective discriminated: the model has no discrimin"):
+        captioner_in(torch.nn.Linear(1, 1))
 
 
 # --- in the loop --------------------------------------------------------------------------------

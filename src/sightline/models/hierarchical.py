@@ -54,13 +54,14 @@ class Judged(NamedTuple):
 
 
 class Hierarchical(CaptionModel):
-    """At every word: the WORKER reads the last word and where it looked last, the attention looks
-    where the WORKER's features say, the MANAGER sets a goal from what the discriminator makes of
-    the words so far, and the goal guides which word comes next.
+    """At every word: the attention looks where the WORKER's features of the word before say, the
+    WORKER reads the last word and what is seen there, the MANAGER sets a goal from what the
+    discriminator makes of the words so far, and the goal guides which word comes next.
 
-    The order of these within a step is the released code's. Three gradients stop: from the
-    attention into the WORKER's features (section 4.2), from the MANAGER into the discriminator,
-    which its own loss alone trains, and from that loss into everything else.
+    That order is the paper's; in the released code the WORKER reads what was seen one word ago.
+    Three gradients stop: from the attention into the WORKER's features (section 4.2), from the
+    MANAGER into the discriminator, which its own loss alone trains, and from that loss into
+    everything else.
 
     The coordinates of a goal are signals `goal_0`, `goal_1`, …, numbers of a word as β is, so
     that every caption that is described, drawn or trained on carries its goals; `goals_of` makes
@@ -97,24 +98,15 @@ class Hierarchical(CaptionModel):
         self._initialise()
 
     def _initialise(self) -> None:
-        """Xavier for all but the SRUs, which are orthogonal (section 4.4), and biases, zero."""
-        a = self.config.attention_width
-        matrices = [self.from_worker.weight[:a], self.from_worker.weight[a:], self.score[None]]
-        for layer in (
-            self.project,
-            self.manager_to_goal,
-            self.context_to_goal,
-            self.embedding,
-            self.key,
-            self.context_to_output,
-            self.output,
-        ):
-            matrices += [weight for weight in layer.parameters() if weight.dim() == 2]
-        for matrix in matrices:
-            nn.init.xavier_uniform_(matrix.data)
-        for layer in (self.project, self.manager_to_goal, self.from_worker):
-            if isinstance(layer, nn.Linear):
+        """Xavier for all but the SRUs, which are orthogonal (section 4.4); biases are zero."""
+        for layer in self.children():
+            if isinstance(layer, nn.Linear | nn.Embedding):
+                nn.init.xavier_uniform_(layer.weight)
+            if isinstance(layer, nn.Linear) and layer.bias is not None:
                 nn.init.zeros_(layer.bias)
+        a = self.config.attention_width
+        for own in (self.from_worker.weight[:a], self.from_worker.weight[a:], self.score[None]):
+            nn.init.xavier_uniform_(own.data)
 
     def encode(self, regions: Regions) -> Memory:
         annotations = self.dropout(self.project(regions.vectors))
@@ -167,7 +159,8 @@ class Hierarchical(CaptionModel):
         plans = self.manager(self.manager.language(leaked), state["manager"])
         words = self.worker.language(self.dropout(self.embedding(tokens))).unbind(2)
         cell = state["worker"]
-        features, looks = [], [(state["context"], state["attention"], state["beta"])]
+        features: list[Tensor] = []
+        looks = [(state["context"], state["attention"], state["beta"])]
         for t, word in enumerate(words):
             if t > 0:
                 looks.append(self._look(features[-1], memory))

@@ -7,6 +7,7 @@ from torch.nn import functional
 from sightline.data.vocabulary import END, PAD, START, UNKNOWN
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import SampleOptions, sample
+from sightline.errors import ConfigError
 from sightline.models.hierarchical import Hierarchical, Judged, goal_collapse, goals_of
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import CrossEntropy
@@ -29,7 +30,8 @@ class Discriminated(CrossEntropy):
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
         fakes = sample_captions(captioner_in(model), batch)
-        unrolled, verdicts = Judged(*model(batch.regions, inputs, side_by_side(batch, fakes)))
+        both: Judged = model(batch.regions, inputs, side_by_side(batch, fakes))
+        unrolled, verdicts = both
         terms = self._terms_of(unrolled, batch)
 
         # A caption that was cut, or holds an unknown word, would give itself away: those made up
@@ -48,7 +50,10 @@ class Discriminated(CrossEntropy):
 
 def captioner_in(model: nn.Module) -> Hierarchical:
     """The captioner inside whatever distributes it."""
-    return next(module for module in model.modules() if isinstance(module, Hierarchical))
+    for module in model.modules():
+        if isinstance(module, Hierarchical):
+            return module
+    raise ConfigError("objective discriminated: the model has no discriminator; hierarchical has")
 
 
 @torch.no_grad()
