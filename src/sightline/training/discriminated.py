@@ -17,8 +17,9 @@ from sightline.training.objective import Term
 class Discriminated(CrossEntropy):
     """The terms of `cross_entropy` for the captioner; for the discriminator, its own.
 
-    `discriminator` is the cross-entropy of its verdict on each caption and on one that the model
-    made up for the same picture; it trains the discriminator alone, and no other term does.
+    `discriminator` is the cross-entropy of its verdicts on one caption of each picture, another in
+    every epoch, and on one that the model made up; they stand for all captions of the picture. It
+    trains the discriminator alone, and no other term does.
     `accuracy`, the share of right verdicts, and `collapse`, the mean cosine between the goals of a
     caption's words, are reported and train nothing.
 
@@ -29,22 +30,25 @@ class Discriminated(CrossEntropy):
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        fakes = sample_captions(captioner_in(model), batch)
-        both: Judged = model(batch.regions, inputs, side_by_side(batch, fakes))
+        row = epoch % batch.targets.shape[1]
+        real, fake = batch.targets[:, [row]], sample_captions(captioner_in(model), batch)
+        both: Judged = model(batch.regions, inputs, side_by_side(real, fake))
         unrolled, verdicts = both
         terms = self._terms_of(unrolled, batch)
 
         # A caption that was cut, or holds an unknown word, would give itself away: those made up
         # always end, and say only words they know. It is not judged, nor is its counterpart.
-        judged = (batch.targets == END).any(-1) & (batch.targets != UNKNOWN).all(-1)
-        real, fake = verdicts.chunk(2, -1)
-        losses = functional.softplus(-real) + functional.softplus(fake)  # -log D - log(1 - D)
-        right = ((real > 0).float() + (fake < 0).float()) / 2
+        judged = ((real == END).any(-1) & (real != UNKNOWN).all(-1)).squeeze(1)
+        said = batch.targets != PAD
+        of_real, of_fake = verdicts.unbind(1)
+        losses = functional.softplus(-of_real) + functional.softplus(of_fake)  # -log D - log(1-D)
+        loss = (losses * judged * said.any(-1).sum(-1)).sum()
+        right = ((of_real > 0).float() + (of_fake < 0).float()) / 2
         share = (right * judged).sum() / judged.sum().clamp(min=1)
-        collapse = goal_collapse(goals_of(unrolled.signals).detach(), batch.targets != PAD)
-        terms["discriminator"] = Term(batch.weight * (losses * judged).sum(), "caption")
+        collapse = goal_collapse(goals_of(unrolled.signals).detach(), said).sum()
+        terms["discriminator"] = Term(batch.weight * loss, "caption")
         terms["accuracy"] = Term(share * batch.captions, "caption", 0.0)
-        terms["collapse"] = Term(batch.weight * collapse.sum(), "caption", 0.0)
+        terms["collapse"] = Term(batch.weight * collapse, "caption", 0.0)
         return terms
 
 
@@ -58,29 +62,29 @@ def captioner_in(model: nn.Module) -> Hierarchical:
 
 @torch.no_grad()
 def sample_captions(captioner: Hierarchical, batch: CaptionBatch) -> Tensor:
-    """As many captions of each picture as it has `(B, K, T)`, as the captioner would say them.
+    """A caption of each picture `(B, 1, T)`, as the captioner would say it.
 
-    They are drawn without dropout, and no longer than the longest of the batch. The seed comes
-    from torch's global generator, which a checkpoint keeps.
+    It is drawn without dropout, and no longer than the longest of the batch. The seed comes from
+    torch's global generator, which a checkpoint keeps.
     """
     seed = int(torch.randint(2**31, ()))
     limits = Constraints(max_length=max(batch.targets.shape[2] - 1, 1))
-    options = SampleOptions(samples=batch.targets.shape[1], seed=seed, constraints=limits)
     was_training = captioner.training
     captioner.eval()
-    found = sample(captioner, captioner.encode(batch.regions), options)
+    memory = captioner.encode(batch.regions)
+    found = sample(captioner, memory, SampleOptions(seed=seed, constraints=limits))
     captioner.train(was_training)
     return found.tokens
 
 
-def side_by_side(batch: CaptionBatch, fakes: Tensor) -> Tensor:
-    """The captions of a batch and those made up `(B, 2K, 1 + T)`, each from its start word."""
-    length = max(batch.targets.shape[2], fakes.shape[2])
-    captions = torch.cat(
-        [
-            functional.pad(tokens, (0, length - tokens.shape[2]), value=PAD)
-            for tokens in (batch.targets, fakes)
-        ],
-        1,
-    )
-    return functional.pad(captions, (1, 0), value=START)
+def side_by_side(real: Tensor, fake: Tensor) -> Tensor:
+    """Captions `(B, K, T)` of people and of the model as `(B, 2K, 1 + T)`, from the start word on.
+
+    >>> side_by_side(torch.tensor([[[5, 2]]]), torch.tensor([[[6, 7, 2]]])).tolist()
+    [[[1, 5, 2, 0], [1, 6, 7, 2]]]
+    """
+    length = max(real.shape[2], fake.shape[2])
+    captions = [
+        functional.pad(tokens, (0, length - tokens.shape[2]), value=PAD) for tokens in (real, fake)
+    ]
+    return functional.pad(torch.cat(captions, 1), (1, 0), value=START)
