@@ -98,15 +98,18 @@ class Hierarchical(CaptionModel):
         self._initialise()
 
     def _initialise(self) -> None:
-        """Xavier for all but the SRUs, which are orthogonal (section 4.4); biases are zero."""
+        """Xavier for all but the SRUs, which are orthogonal (section 4.4), and W_e; biases zero."""
         for layer in self.children():
             if isinstance(layer, nn.Linear | nn.Embedding):
                 nn.init.xavier_uniform_(layer.weight)
             if isinstance(layer, nn.Linear) and layer.bias is not None:
                 nn.init.zeros_(layer.bias)
         a = self.config.attention_width
-        for own in (self.from_worker.weight[:a], self.from_worker.weight[a:], self.score[None]):
+        for own in (self.from_worker.weight[:a], self.from_worker.weight[a:]):
             nn.init.xavier_uniform_(own.data)
+        # Ours: look everywhere at first. Xavier's W_e prefers some regions from the start, and as
+        # no gradient tells the WORKER where to look, that is rarely unlearnt.
+        nn.init.uniform_(self.score, -0.01, 0.01)
 
     def encode(self, regions: Regions) -> Memory:
         annotations = self.dropout(self.project(regions.vectors))
