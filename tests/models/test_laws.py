@@ -15,6 +15,15 @@ VOCABULARY, REGION_DIM = 11, 6
 # Options that make each captioner tiny; a model with variants has several.
 RECURRENT = {"region_width": 5, "word_width": 4, "state_width": 7, "attention_width": 3}
 ATTENTIVE = {"width": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 12}
+HIERARCHICAL = {
+    "region_width": 5,
+    "word_width": 4,
+    "worker_width": 7,
+    "manager_width": 6,
+    "goal_width": 3,
+    "attention_width": 3,
+    "discriminator_width": 4,
+}
 TINY = {
     "soft_attention": [RECURRENT, {**RECURRENT, "region_width": 0}],
     "hard_attention": [RECURRENT, {**RECURRENT, "look": "argmax"}],
@@ -32,6 +41,7 @@ TINY = {
         {**ATTENTIVE, "alignment": {"fusion": "gate"}},
         {**ATTENTIVE, "alignment": {"fusion": "gate", "mask": "linear", "regions": 5}},
     ],
+    "hierarchical": [HIERARCHICAL, {**HIERARCHICAL, "discriminator_sees_picture": True}],
     "spatial_transformer": [ATTENTIVE, {**ATTENTIVE, "alignment": {"fusion": "gate"}}],
 }
 CASES = [(name, i) for name in list_models() for i in range(len(TINY.get(name, [{}])))]
@@ -197,6 +207,8 @@ def test_every_parameter_learns(model, regions, tokens):
                 loss
                 - model(regions, tokens[..., :-1], perturb=True).perturbed.logits[..., 4].mean()
             )
+        if hasattr(model, "discriminator"):
+            loss = loss + model(regions, tokens[..., :-1], tokens).verdicts.mean()
         loss.backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert idle == []

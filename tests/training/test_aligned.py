@@ -125,7 +125,7 @@ def test_masks_learn_to_hurt_captions_as_far_as_the_penalty_allows() -> None:
 def test_a_model_without_alignment_is_refused_in_one_line() -> None:
     for name in ("transformer", "spatial_transformer"):
         with pytest.raises(ConfigError, match=r"^objective aligned: the model has no"):
-            create_objective({"name": "aligned"}).terms(make_model(name), make_batch(), 0)
+            create_objective({"name": "aligned"}).check(make_model(name))
     with pytest.raises(ConfigError, match=r"^objective.penalty: must be at least 0"):
         create_objective({"name": "aligned", "penalty": -1.0})
 

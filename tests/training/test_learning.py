@@ -99,7 +99,7 @@ def test_it_learns(
         if len(caption.words) > 6
         for first, last in [(caption.words[2], caption.words[-1])]
     ]
-    assert sum(moved) / len(moved) > 0.3
+    assert sum(moved) / len(moved) > 0.2
 
 
 @with_soft

@@ -266,6 +266,12 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("model.state_with=3", "did you mean 'state_width'"),
         ("objective.smoothing=3", "no key is called 'smoothing'"),
         ("objective.sampling_epochs=0", "sampling_epochs: must be at least 1"),
+        ("objective={name: aligned}", "objective aligned: the model has no alignment"),
+        ("objective={name: discriminated}", "the model has no discriminator; hierarchical has"),
+        ("objective={name: variational}", "the model samples no places; hard_attention does"),
+        ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "needs at least 2"),
+        ("then=[{objective: {name: self_critical}, epochs: 0}]", "then.epochs: must be at least 1"),
+        ("then=[{objective: {samples: 5}, epochs: 1}]", "then.objective: 'name' is missing"),
         ("accelerator=abacus", "accelerator"),
         ("precision=none", "recipe: Precision 'none' is invalid"),
     ):

@@ -209,3 +209,22 @@ def test_weights_add_up_and_the_end_counts_as_a_word():
 def test_options_that_cannot_be(options, message):
     with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
         create_objective({"name": "self_critical", **options})
+
+
+def test_the_masks_of_an_aligned_captioner_play_against_the_reward():
+    torch.manual_seed(0)
+    sizes = {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8}
+    model = create_model("aligned_transformer", 4 + len(WORDS), 3, {**sizes, "dropout": 0.0})
+    model = model.double().train()
+    batch, objective = make_batch(), make_objective(penalty=0.5)
+    terms = objective.terms(model, batch, 0)
+    assert terms["perturbed"].weight == -1
+    assert terms["penalty"].weight == 0.5
+    assert 0 < float(terms["mask"].total / batch.tokens) < 1
+    # Each term trains its own side alone.
+    for name, of_masks in (("surrogate", False), ("perturbed", True), ("penalty", True)):
+        model.zero_grad()
+        terms[name].total.backward(retain_graph=True)
+        trained = [n for n, p in model.named_parameters() if p.grad is not None and p.grad.any()]
+        assert trained
+        assert all((".mask." in n) == of_masks for n in trained), (name, trained)

@@ -9,6 +9,7 @@ from sightline.models.adaptive_attention import AdaptiveAttention, AdaptiveAtten
 from sightline.models.aligned_transformer import AlignedTransformer, AlignedTransformerConfig
 from sightline.models.grid_td import GridTD
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
+from sightline.models.hierarchical import Hierarchical, HierarchicalConfig
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
 from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
@@ -67,6 +68,12 @@ MODELS = {
         SpatialTransformerConfig,
         "3: Spatial self-attention",
         "Transformer over a grid, its attention spread by length",
+    ),
+    "hierarchical": ModelCard(
+        Hierarchical,
+        HierarchicalConfig,
+        "2: Hierarchical adversarial captioning",
+        "SRU whose words follow goals set from what a discriminator leaks",
     ),
 }
 

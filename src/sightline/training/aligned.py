@@ -10,6 +10,7 @@ from sightline.config import require_at_least
 from sightline.data.vocabulary import PAD
 from sightline.errors import ConfigError
 from sightline.models.alignment import AlignedAttention
+from sightline.models.interface import CaptionModel
 from sightline.models.transformer import BothPasses
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import (
@@ -56,12 +57,14 @@ class Aligned(CrossEntropy):
         self.mean_mask: float | None = None  # a running mean
         self.has_warned = False
 
-    def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
+    def check(self, model: CaptionModel) -> None:
         if not has_masks(model):
             raise ConfigError(
                 "objective aligned: the model has no alignment; take aligned_transformer, or give "
                 "spatial_transformer 'alignment'"
             )
+
+    def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
         passes: BothPasses = model(batch.regions, inputs, perturb=True)
         likelihood = negative_log_likelihood(passes.perturbed, batch).sum()

@@ -38,7 +38,7 @@ class CrossEntropy(Objective):
         return self._terms_of(model(batch.regions, inputs), batch)
 
     def _terms_of(self, unrolled: Unrolled, batch: CaptionBatch) -> dict[str, Term]:
-        """The terms of what the model made of a batch."""
+        """The terms that the captions' own words make."""
         terms = {"nll": Term(negative_log_likelihood(unrolled, batch).sum(), "word")}
         if self.options.label_smoothing:
             # (1 - s) nll + s * mean over the vocabulary = nll + s * (mean - nll), so that what is

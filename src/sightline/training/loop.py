@@ -27,7 +27,7 @@ from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
-from sightline.models.registry import create_model, model_config
+from sightline.models.registry import create_model
 from sightline.progress import progress
 from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.board import Board
@@ -49,9 +49,9 @@ from sightline.training.schedule import create_optimizer, rate_share
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     """Train by a recipe, from the last checkpoint of `run` if there is one."""
     # Built only to be checked: a mistake should show before hours of encoding, not after.
-    model_config(recipe.model["name"], recipe.model_options)
+    model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
     for stage in recipe.stages():
-        create_objective(stage.objective)
+        create_objective(stage.objective).check(model)
     try:
         fabric = Fabric(
             accelerator=recipe.accelerator,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -28,6 +28,9 @@ class Term:
 class Objective:
     """One training regime. Built from its own options by `create_objective`."""
 
+    def check(self, model: CaptionModel) -> None:
+        """Refuse a captioner that cannot be trained so."""
+
     def prepare(self, images: Sequence[CaptionedImage], vocabulary: Vocabulary) -> None:
         """Look at the training pictures and their captions once, before the first step."""
 
@@ -46,13 +49,6 @@ class Objective:
         """Take up where a checkpoint left off."""
 
 
-def captioner_in(model: nn.Module) -> CaptionModel:
-    """The captioner inside what distributes it over processes: to caption with, not to train."""
-    while not isinstance(model, CaptionModel):
-        model = cast(nn.Module, model.module)
-    return model
-
-
 def create_objective(options: dict[str, Any]) -> Objective:
     """The objective that a recipe names.
 
@@ -63,6 +59,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
     from sightline.errors import ConfigError
     from sightline.training.aligned import Aligned, AlignedOptions
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
+    from sightline.training.discriminated import Discriminated
     from sightline.training.self_critical import SelfCritical, SelfCriticalOptions
     from sightline.training.variational import Variational, VariationalOptions
 
@@ -70,6 +67,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
         "cross_entropy": (CrossEntropy, CrossEntropyOptions),
         "self_critical": (SelfCritical, SelfCriticalOptions),
         "aligned": (Aligned, AlignedOptions),
+        "discriminated": (Discriminated, CrossEntropyOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")

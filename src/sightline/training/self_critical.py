@@ -13,14 +13,15 @@ from sightline.data.dataset import CaptionedImage
 from sightline.data.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
-from sightline.decoding.stepwise import SampleOptions, greedy, sample
+from sightline.decoding.stepwise import greedy
 from sightline.decoding.words import with_start
 from sightline.errors import ConfigError
-from sightline.models.interface import CaptionModel, Memory, Unrolled
+from sightline.models.interface import Unrolled
 from sightline.models.transformer import BothPasses
 from sightline.training.aligned import has_masks, mask_terms
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import Objective, Term, captioner_in
+from sightline.training.drawing import captioning, draw
+from sightline.training.objective import Objective, Term
 from sightline.training.reward import Reward, check_weights
 
 
@@ -65,7 +66,7 @@ class SelfCritical(Objective):
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         if self.reward is None or batch.images is None:
             raise ConfigError("objective self_critical: its references were not given")
-        captions, base = self.sample(captioner_in(model), batch)
+        captions, base = self.sample(model, batch)
         rewards = self.reward(captions, batch.images)
         if self.options.baseline == "greedy":
             baseline = self.reward(base, batch.images)
@@ -96,28 +97,19 @@ class SelfCritical(Objective):
             "length": Term(share * (captions > END).sum(), "caption", 0.0),
         }
 
-    @torch.no_grad()
-    def sample(self, model: CaptionModel, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
+    def sample(self, model: nn.Module, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
         """Captions `(B, S, T)`, and the greedy ones `(B, 1, T)` where they are the baseline."""
-        was_training = model.training
-        model.eval()
-        memory = model.encode(batch.regions)
-        captions = self._draw(model, memory)
-        base = captions[:, :0]
-        if self.options.baseline == "greedy":
-            base = greedy(model, memory, self.limits).tokens
-        model.train(was_training)
-        return captions, base
-
-    def _draw(self, model: CaptionModel, memory: Memory) -> Tensor:
         count = self.options.samples
-        if self.options.sampling == "beam":
-            options = BeamOptions(beam=count, n_best=count, constraints=self.limits)
-            return beam_search(model, memory, options).tokens
-        # The seed comes from the generator whose state a checkpoint keeps.
-        seed = int(torch.randint(2**31, ()))
-        drawn = SampleOptions(samples=count, seed=seed, constraints=self.limits)
-        return sample(model, memory, drawn).tokens
+        with captioning(model) as captioner:
+            memory = captioner.encode(batch.regions)
+            if self.options.sampling == "beam":
+                options = BeamOptions(beam=count, n_best=count, constraints=self.limits)
+                captions = beam_search(captioner, memory, options).tokens
+            else:
+                captions = draw(captioner, memory, count, self.limits)
+            if self.options.baseline == "others":
+                return captions, captions[:, :0]
+            return captions, greedy(captioner, memory, self.limits).tokens
 
 
 def policy_log_probs(logits: Tensor, captions: Tensor, limits: Constraints) -> Tensor:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from torch import nn
 
 from sightline.data.vocabulary import PAD
-from sightline.models.interface import Unrolled
+from sightline.errors import ConfigError
+from sightline.models.hard_attention import HardAttention
+from sightline.models.interface import CaptionModel, Unrolled
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import doubly_stochastic_penalty, negative_log_likelihood
 from sightline.training.objective import Objective, Term
@@ -31,6 +33,12 @@ class Variational(Objective):
     def __init__(self, options: VariationalOptions) -> None:
         self.options = options
         self.baseline: float | None = None  # b; the first batch only sets it
+
+    def check(self, model: CaptionModel) -> None:
+        if not isinstance(model, HardAttention):
+            raise ConfigError(
+                "objective variational: the model samples no places; hard_attention does"
+            )
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         unrolled: Unrolled = model(batch.regions, batch.inputs)
