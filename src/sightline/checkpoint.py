@@ -4,8 +4,9 @@
     config.json         model, encoder, vocabulary, decoding defaults, training step
     README.md           the model card
 
-A training run keeps several such folders; `checkpoints.json` beside them names the best and the
-last. A folder gets its name only when it is complete, and is named there only after that.
+A training run keeps several such folders; `checkpoints.json` beside them names the best, the last,
+and for a run of several stages what each of them ended with. A folder gets its name only when it is
+complete, and is named there only after that.
 """
 
 import json
@@ -67,7 +68,7 @@ def save_checkpoint(
 
 
 def read_pointers(run: Path) -> dict[str, str]:
-    """Which checkpoint folders of a run are the `best` and the `last`."""
+    """Which checkpoint folders of a run are the `best`, the `last`, `stage-1` …"""
     try:
         pointers = json.loads((run / "checkpoints.json").read_text("utf-8"))
     except FileNotFoundError:
@@ -78,7 +79,7 @@ def read_pointers(run: Path) -> dict[str, str]:
 
 
 def write_pointers(run: Path, pointers: dict[str, str]) -> None:
-    """Name the best and the last checkpoint, then delete those that are neither."""
+    """Name the checkpoints to keep, then delete the others."""
     with atomic_write(run / "checkpoints.json") as file:
         json.dump(pointers, file)
     for folder in run.glob("*step-*"):
@@ -86,12 +87,17 @@ def write_pointers(run: Path, pointers: dict[str, str]) -> None:
             shutil.rmtree(folder)
 
 
-def find_checkpoint(path: Path) -> Path:
-    """The checkpoint folder that `path` means: itself, or the best one of a run."""
+def find_checkpoint(path: Path, stage: int | None = None) -> Path:
+    """The checkpoint folder that `path` means: itself, or the best one of a run or of its stage."""
     if (path / "config.json").is_file():
         return path
     if pointers := read_pointers(path):
-        return path / pointers.get("best", pointers["last"])
+        if stage is None:
+            return path / pointers.get("best", pointers["last"])
+        if f"stage-{stage}" not in pointers:
+            stages = sum(name.startswith("stage-") for name in pointers)
+            raise CheckpointError(f"{path}: {stages} stages came to an end there, not {stage}")
+        return path / pointers[f"stage-{stage}"]
     what = "has no checkpoint in it" if path.exists() else "does not exist"
     raise CheckpointError(f"{path} {what}: name a checkpoint folder or a training run")
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from sightline.errors import ConfigError
-from sightline.models.registry import model_config
+from sightline.models.registry import create_model, list_models, model_config
 from sightline.training.objective import create_objective
 from sightline.training.recipe import Recipe, dump_recipe, load_recipe
 
@@ -16,8 +16,15 @@ RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.yaml"))
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_shipped_recipe_is_valid(path: Path) -> None:
     recipe = load_recipe(path)
-    model_config(recipe.model["name"], recipe.model_options)
-    create_objective(recipe.objective)
+    model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
+    for stage in recipe.stages():
+        create_objective(stage.objective).check(model)
+
+
+def test_every_model_has_a_recipe_for_every_dataset() -> None:
+    names = {(path.parent.name, path.stem) for path in RECIPES}
+    for folder in ("scenes", "flickr8k", "coco"):
+        assert {(folder, model) for model in list_models()} <= names
 
 
 def test_a_printed_recipe_reads_back_as_itself(tiny_recipe: Path, tmp_path: Path) -> None:

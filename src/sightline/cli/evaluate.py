@@ -24,6 +24,11 @@ from sightline.files import atomic_write
     help="Dataset to caption; default: the one of the run's recipe.",
 )
 @images_option
+@click.option(
+    "--stage",
+    type=click.IntRange(1),
+    help="What this stage of the run ended with, before the next one; default: the best of all.",
+)
 @click.option("--beam", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--length-power", type=float, default=0.7, show_default=True)
 @click.option(
@@ -37,7 +42,7 @@ from sightline.files import atomic_write
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the captions (COCO results format), the scores and the per-image table; "
-    "default: evaluation-SPLIT in the run.",
+    "default: evaluation-SPLIT (and -stage-N) in the run.",
 )
 @json_option
 def command(
@@ -45,6 +50,7 @@ def command(
     split: str,
     data: Path | None,
     images: Path | None,
+    stage: int | None,
     beam: int,
     length_power: float,
     metrics: str,
@@ -56,6 +62,7 @@ def command(
     Regions come from the cache; pictures that are not in it yet are encoded first.
     """
     from sightline.captioner import Captioner
+    from sightline.checkpoint import find_checkpoint
     from sightline.data.encode import encode_pictures
     from sightline.data.region_cache import RegionCache
     from sightline.decoding.beam import BeamOptions
@@ -71,7 +78,7 @@ def command(
         recipe = load_recipe_of(run)
         dataset, root = dataset_of(recipe.data), recipe.encoder.cache
     chosen = dataset.split(split)
-    captioner = Captioner.load(run)
+    captioner = Captioner.load(find_checkpoint(run, stage))
     cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
     errors = encode_pictures(
         [image.picture for image in chosen], captioner.encoder, cache, show_progress=True
@@ -82,7 +89,7 @@ def command(
         captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
     )
     # Written before they are scored: a metric that is not installed should not cost the captions.
-    folder = output or run / f"evaluation-{split}"
+    folder = output or run / (f"evaluation-{split}" + (f"-stage-{stage}" if stage else ""))
     with atomic_write(folder / "captions.json") as file:
         rows = zip(chosen, captions, strict=True)
         json.dump([{"image_id": i.id, "caption": c} for i, c in rows], file, ensure_ascii=False)

@@ -188,7 +188,10 @@ class Trainer:
         """Go on from the best checkpoint. A run killed here does the same again."""
         at = self.position
         self.fabric.barrier()
-        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
+        pointers = read_pointers(self.run)
+        load_weights(self.captioner, self.run / pointers["best"])
+        if self.fabric.is_global_zero:  # kept, to be compared with what comes of it
+            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": pointers["best"]})
         at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
         at.plateau_share, at.finished = 1.0, False

@@ -1,0 +1,54 @@
+"""The table of runs, from a run of two stages."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sightline.cli.evaluate import command as evaluate
+from sightline.cli.results import command as results
+from sightline.errors import CheckpointError
+from sightline.training.loop import train
+from sightline.training.recipe import load_recipe
+from sightline.training.results import results_of
+
+
+@pytest.fixture
+def run(tiny_recipe: Path, tmp_path: Path) -> Path:
+    stage = "then=[{objective: {name: self_critical, samples: 2}, epochs: 1}]"
+    train(load_recipe(tiny_recipe, ("epochs=2", "dev.metric=BLEU-1", stage)), tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> None:
+    runner, metrics = CliRunner(), ["--metrics", "bleu,cider-d"]
+    before = [str(run), "--stage", "1", *metrics]
+    assert runner.invoke(evaluate, before, catch_exceptions=False).exit_code == 0
+    first, last = results_of(run)
+    assert (first.objective, last.objective) == (
+        "cross_entropy",
+        "cross_entropy, then self_critical",
+    )
+    assert (first.model, first.encoder) == ("soft_attention", "efficientnet_lite0")
+    assert first.epochs == 2
+    assert first.parameters == last.parameters > 1000
+    stored = json.loads((run / "evaluation-test-stage-1" / "scores.json").read_text())["scores"]
+    assert first.test == stored
+    assert last.test == {}  # nobody has evaluated it
+    records = [json.loads(line) for line in (run / "history.jsonl").open()]
+    dev = [record["dev"] for record in records if "dev" in record]
+    assert first.dev == dev[0]
+
+    page = tmp_path / "results.md"
+    done = runner.invoke(results, [str(run), "-o", str(page)], catch_exceptions=False)
+    assert done.exit_code == 0
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| tiny |")]
+    assert len(rows) == 2
+    assert rows[0].split(" | ")[10] == f"{100 * stored['BLEU-2']:.1f}"
+    assert "`sightline results runs/tiny -o results.md`" in page.read_text()
+    as_json = runner.invoke(results, [str(run), "--json"], catch_exceptions=False).stdout
+    assert json.loads(as_json)[0]["test"] == stored
+
+    with pytest.raises(CheckpointError, match="1 stages came to an end there, not 2"):
+        runner.invoke(evaluate, [str(run), "--stage", "2"], catch_exceptions=False)
