@@ -221,7 +221,11 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
     assert not torch.equal(seen["first"], seen["last"])
     at = trainer.position
     assert (at.stage, at.step, at.epoch) == (1, 3 * 6 + 3 * 2, 6)
-    assert read_pointers(trainer.run) == {"best": "step-0000024", "last": "step-0000024"}
+    assert read_pointers(trainer.run) == {
+        "best": "step-0000024",
+        "last": "step-0000024",
+        "stage-1": "step-0000012",
+    }
     records = [json.loads(line) for line in (trainer.run / "history.jsonl").open()]
     assert "nll" in records[0]
     assert records[-2]["rate"] == trainer.recipe.optimizer.learning_rate
