@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.constraints import Constraints, constrain_
@@ -69,7 +68,9 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     for t in range(limits.max_length + 1):
         step = model.step(tokens[:, : rows if t else 1, -1], state, memory)
         logits = step.logits.expand(-1, rows, -1)
-        total = functional.log_softmax(logits, -1, dtype=torch.float32)
+        if t == 0:  # the widest tensor, made once: fresh memory costs more than what is done in it
+            room = logits.new_empty(logits.shape, dtype=torch.float32)
+        total = torch.log_softmax(logits, -1, torch.float32, out=room[: len(logits)])
         constrain_(total, tokens, limits)
         if limits.require:
             total[:, : -options.beam, END] = float("-inf")

@@ -46,14 +46,16 @@ class _AdditiveEnergy(torch.autograd.Function):
     def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
         ctx.save_for_backward(keys, query, vector)
         pieces = zip(*_pieces(keys, query), strict=True)
-        return torch.cat([_squash(k, q) @ vector for k, q in pieces])
+        room = _room(keys, query)
+        return torch.cat([_squash(k, q, room) @ vector for k, q in pieces])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, query, vector = ctx.saved_tensors
         for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
+        room = _room(keys, query)
         for k, q, g in zip(*_pieces(keys, query, gradient), strict=True):
-            squashed = _squash(k, q)
+            squashed = _squash(k, q, room)
             for_vector += g.flatten() @ squashed.flatten(0, 2)
             slope = squashed.square_().neg_().add_(1)  # d tanh = 1 - tanh²
             for_query.append((g[:, :, None] @ slope).squeeze(2))
@@ -61,15 +63,22 @@ class _AdditiveEnergy(torch.autograd.Function):
         return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector
 
 
-def _squash(keys: Tensor, query: Tensor) -> Tensor:
-    return (keys[:, None] + query[:, :, None]).tanh_()
-
-
 def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
     """Keys, queries and what goes with them, cut along the pictures to about a megabyte each."""
-    keys, query = tensors[:2]
-    pictures = max((1 << 18) // (query.shape[1] * keys[0].numel()), 1)
-    return tuple(torch.split(tensor, pictures) for tensor in tensors)
+    return tuple(torch.split(tensor, _pictures(*tensors[:2])) for tensor in tensors)
+
+
+def _pictures(keys: Tensor, query: Tensor) -> int:
+    return max((1 << 18) // (query.shape[1] * keys[0].numel()), 1)
+
+
+def _room(keys: Tensor, query: Tensor) -> Tensor:
+    """Where all pieces are made, one after another: fresh memory would cost more than the tanh."""
+    return keys.new_empty(_pictures(keys, query), query.shape[1], *keys.shape[1:])
+
+
+def _squash(keys: Tensor, query: Tensor, room: Tensor) -> Tensor:
+    return torch.add(keys[:, None], query[:, :, None], out=room[: len(keys)]).tanh_()
 
 
 def lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
