@@ -183,10 +183,10 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(
     trainer = make_trainer(recipe, killed)
     step = trainer.step
 
-    def step_until_killed(batch: CaptionBatch, steps: int) -> tuple[dict[str, float], int]:
+    def step_until_killed(batch: CaptionBatch) -> tuple[dict[str, float], int]:
         if trainer.position.step == 7:  # the last checkpoint is of step 4
             raise Killed
-        return step(batch, steps)
+        return step(batch)
 
     monkeypatch.setattr(trainer, "step", step_until_killed)
     with pytest.raises(Killed):

@@ -188,7 +188,7 @@ class Trainer:
         """Go on from the best checkpoint. A run killed here does the same again."""
         at = self.position
         self.fabric.barrier()
-        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
+        self._roll_back()
         at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
         at.plateau_share, at.finished = 1.0, False
@@ -290,6 +290,13 @@ class Trainer:
         if recipe.schedule.name == "plateau" and at.since_cut > recipe.schedule.patience:
             at.plateau_share, at.since_cut = at.plateau_share * recipe.schedule.factor, 0
         at.finished = bool(recipe.dev.patience) and at.since_best >= recipe.dev.patience
+        if recipe.dev.tolerance is not None and score < at.best_score - recipe.dev.tolerance:
+            self._roll_back()
+            at.finished = True
+
+    def _roll_back(self) -> None:
+        """Back to the weights of the best checkpoint."""
+        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
 
     def _captioner(self) -> Captioner:
         return Captioner(self.encoder, self.captioner, self.vocabulary)
