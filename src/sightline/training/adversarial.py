@@ -96,12 +96,11 @@ class Adversarial(Discriminated):
         aim = cosines_ahead(drawn.aspects, goals, arrival)
         manager = worth.gather(1, arrival - 1) * aim * said
 
-        followed = intrinsic_rewards(drawn.aspects, goals.detach(), horizon) * said
-        # The mean of the ranks is a half; that of the others, at the same word, is a baseline too.
-        usual = followed.sum(0) / said.sum(0)
-        advantage = (followed - usual) + self.options.extrinsic * (worth - 0.5)
+        followed = intrinsic_rewards(drawn.aspects, goals.detach(), horizon)
+        rewards = (followed + self.options.extrinsic * worth) * said
+        usual = rewards.sum(0) / said.sum(0)  # at the same word of the captions that have it
         log_probs = policy_log_probs(unrolled.logits, captions, limits).squeeze(1)
-        worker = advantage * log_probs * said
+        worker = (rewards - usual) * log_probs * said
 
         # A drawn caption stands for all captions of its picture, so that terms are means over them.
         share = batch.captions / len(captions)
@@ -109,7 +108,7 @@ class Adversarial(Discriminated):
             "manager": Term(-share * manager.sum(), "caption"),
             "worker": Term(-share * worker.sum(), "caption"),
             "value": Term(share * drawn.values[:, -1].sum(), "caption", 0.0),
-            "intrinsic": Term(batch.captions * followed.sum() / said.sum(), "caption", 0.0),
+            "intrinsic": Term(batch.captions * followed[said].mean(), "caption", 0.0),
         }
 
 
@@ -145,8 +144,8 @@ def draw_and_judge(
 def rescale(values: Tensor, said: Tensor) -> Tensor:
     """Values `(B, T)` by their ranks among those of the same word: σ(δ (½ - rank / B)).
 
-    The rank of the greatest is ½, so that the mean is one half whatever the values; equal values
-    share the mean of their ranks. Of B, only captions that have such a word count.
+    Ranks count from ½, so that the middle one becomes ½; equal values share the mean of their
+    ranks. B is the number of captions that have such a word, and only these are ranked.
 
     >>> rescale(torch.tensor([[0.9], [0.2], [0.2]]), torch.ones(3, 1).bool()).squeeze(1)
     tensor([0.9952, 0.0649, 0.0649])

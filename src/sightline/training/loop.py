@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import nn
 
 from sightline import __version__
@@ -56,8 +57,7 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
         fabric = Fabric(
             accelerator=recipe.accelerator,
             devices=recipe.devices,
-            # An objective need not train every parameter: cross-entropy leaves masks as they are.
-            strategy="ddp_spawn_find_unused_parameters_true" if recipe.devices > 1 else "auto",
+            strategy=_processes() if recipe.devices > 1 else "auto",
             precision=recipe.precision,  # type: ignore[arg-type]
         )
     except (
@@ -68,6 +68,11 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     claim_run(run, recipe)
     # (Its arguments bound, since Fabric would take a dataclass apart to move it to a device.)
     fabric.launch(partial(_train, recipe=recipe, run=run, show_progress=show_progress))
+
+
+def _processes() -> DDPStrategy:
+    # An objective need not train every parameter: cross-entropy leaves masks as they are.
+    return DDPStrategy(start_method="spawn", find_unused_parameters=True)
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
