@@ -148,7 +148,7 @@ def rescale(values: Tensor, said: Tensor) -> Tensor:
     ranks. B is the number of captions that have such a word, and only these are ranked.
 
     >>> rescale(torch.tensor([[0.9], [0.2], [0.2]]), torch.ones(3, 1).bool()).squeeze(1)
-    tensor([0.9952, 0.0649, 0.0649])
+    tensor([0.9952, 0.0650, 0.0650])
     """
     own, other = values[:, None], values[None]
     above = ((other > own).float() + 0.5 * (other == own).float()) * said[None]
