@@ -136,7 +136,8 @@ def test_the_attention_sends_no_gradient_into_the_language_model(model, regions)
 def test_the_picture_is_leaked_to_the_manager_if_the_discriminator_sees_it(regions):
     model = create(replace(CONFIG, discriminator_sees_picture=True))
     memory = model.encode(regions)
-    torch.testing.assert_close(memory["picture"], regions.vectors[:, :3].mean(1))
+    mean = regions.vectors[:, :3].mean(1)
+    torch.testing.assert_close(memory["picture"], mean / mean.norm(dim=1, keepdim=True))
     assert "picture" not in create().encode(regions)
     tokens = torch.tensor([[[START, 5, 7]]])
     other = {**memory, "picture": memory["picture"] + 1}

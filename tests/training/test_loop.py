@@ -49,6 +49,13 @@ REGIMES = {
         "decoder_layers: 1, feed_forward: 16, alignment: {fusion: decay}}",
         "objective={name: aligned}",
     ),
+    "then adversarial": (
+        "model={name: hierarchical, region_width: 8, word_width: 8, worker_width: 8, "
+        "manager_width: 8, attention_width: 8, discriminator_width: 8, dropout: 0.2}",
+        "objective={name: discriminated}",
+        "epochs=2",
+        "then=[{objective: {name: adversarial, rollouts: 2}, epochs: 2}]",
+    ),
 }
 
 
@@ -143,7 +150,9 @@ def test_two_processes_give_the_gradients_of_one(
             torch.testing.assert_close(two[parameter], gradient, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("regime", ["then self_critical", "cross_entropy without masks"])
+@pytest.mark.parametrize(
+    "regime", ["then self_critical", "then adversarial", "cross_entropy without masks"]
+)
 def test_two_processes_train(tiny_recipe: Path, tmp_path: Path, regime: str) -> None:
     sizes = "width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, feed_forward: 16"
     regimes = {
@@ -232,6 +241,35 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
     assert "reward" in records[-2]
 
 
+def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded = "dev: {metric: BLEU-4, every: 1, patience: 0, beam: 2, tolerance: 0.1}"
+    overrides = (
+        "epochs=2",
+        "dev.every=1",
+        f"then=[{{objective: {{name: cross_entropy}}, epochs: 9, {guarded}}}]",
+    )
+    run = tmp_path / "run"
+    trainer = make_trainer(tiny_recipe, run, *overrides)
+    # In the first stage, which has no guard, dev may fall; then by 0.1, but not by more.
+    scores = iter([0.5, 0.2, 0.4, 0.45, 0.39])
+    monkeypatch.setattr(trainer, "_score", lambda captions: {"BLEU-4": next(scores)})
+    trainer.train()
+    assert (trainer.position.epoch, trainer.position.best_score) == (5, 0.5)
+    assert next(scores, None) is None
+    best, last = ((run / f"step-{step:07d}" / "model.safetensors") for step in (6, 30))
+    assert read_pointers(run) == {"best": best.parent.name, "last": last.parent.name}
+    assert last.read_bytes() == best.read_bytes()
+    # To go on with the run is to find it finished.
+    history = (run / "history.jsonl").read_bytes()
+    fabric = Fabric(accelerator="cpu", devices=1)
+    again = Trainer(fabric, load_recipe(tiny_recipe, overrides), run, False)
+    again.resume()
+    again.train()
+    assert (run / "history.jsonl").read_bytes() == history
+
+
 def test_a_plateau_cuts_the_rate(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +310,9 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("objective.sampling_epochs=0", "sampling_epochs: must be at least 1"),
         ("objective={name: aligned}", "objective aligned: the model has no alignment"),
         ("objective={name: discriminated}", "the model has no discriminator; hierarchical has"),
+        ("objective={name: adversarial}", "the model has no discriminator; hierarchical has"),
+        ("objective={name: adversarial, rollouts: 0}", "rollouts: must be at least 1"),
+        ("dev.tolerance=-1", "dev.tolerance: must be at least 0"),
         ("objective={name: variational}", "the model samples no places; hard_attention does"),
         ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "needs at least 2"),
         ("then=[{objective: {name: self_critical}, epochs: 0}]", "then.epochs: must be at least 1"),

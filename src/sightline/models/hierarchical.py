@@ -120,7 +120,9 @@ class Hierarchical(CaptionModel):
             "context": masked_mean(annotations, regions.mask),
         }
         if self.config.discriminator_sees_picture:
-            memory["picture"] = masked_mean(regions.vectors, regions.mask)
+            # Of length one, about that of a word: raw activations would drown the caption.
+            picture = masked_mean(regions.vectors, regions.mask)
+            memory["picture"] = functional.normalize(picture, 2, -1)
         return memory
 
     def start(self, memory: Memory, rows: int = 1) -> State:

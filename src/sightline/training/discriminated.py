@@ -31,15 +31,16 @@ class Discriminated(CrossEntropy):
 
     def check(self, model: CaptionModel) -> None:
         if not isinstance(model, Hierarchical):
-            raise ConfigError(
-                "objective discriminated: the model has no discriminator; hierarchical has"
-            )
+            raise ConfigError("objective: the model has no discriminator; hierarchical has")
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        row = epoch % batch.targets.shape[1]
-        real, fake = batch.targets[:, [row]], sample_captions(model, batch)
+        real, fake = one_of_each(batch, epoch), sample_captions(model, batch)
         both: Judged = model(batch.regions, inputs, side_by_side(real, fake))
+        return self._judged_terms(both, real, batch)
+
+    def _judged_terms(self, both: Judged, real: Tensor, batch: CaptionBatch) -> dict[str, Term]:
+        """The terms of a pass over the captions, and of verdicts on real and made-up ones."""
         unrolled, verdicts = both
         terms = self._terms_of(unrolled, batch)
 
@@ -59,14 +60,20 @@ class Discriminated(CrossEntropy):
         return terms
 
 
-def sample_captions(model: nn.Module, batch: CaptionBatch) -> Tensor:
-    """A caption of each picture `(B, 1, T)`, as the captioner would say it.
+def one_of_each(batch: CaptionBatch, epoch: int) -> Tensor:
+    """One caption of each picture `(B, 1, T)`, another in every epoch."""
+    return batch.targets[:, [epoch % batch.targets.shape[1]]]
 
-    It is no longer than the longest of the batch.
-    """
-    limits = Constraints(max_length=max(batch.targets.shape[2] - 1, 1))
+
+def limits_of(batch: CaptionBatch) -> Constraints:
+    """Captions are made up no longer than the longest of the batch."""
+    return Constraints(max_length=max(batch.targets.shape[2] - 1, 1))
+
+
+def sample_captions(model: nn.Module, batch: CaptionBatch) -> Tensor:
+    """A caption of each picture `(B, 1, T)`, as the captioner would say it."""
     with captioning(model) as captioner:
-        return draw(captioner, captioner.encode(batch.regions), 1, limits)
+        return draw(captioner, captioner.encode(batch.regions), 1, limits_of(batch))
 
 
 def side_by_side(real: Tensor, fake: Tensor) -> Tensor:
@@ -75,8 +82,14 @@ def side_by_side(real: Tensor, fake: Tensor) -> Tensor:
     >>> side_by_side(torch.tensor([[[5, 2]]]), torch.tensor([[[6, 7, 2]]])).tolist()
     [[[1, 5, 2, 0], [1, 6, 7, 2]]]
     """
-    length = max(real.shape[2], fake.shape[2])
-    captions = [
-        functional.pad(tokens, (0, length - tokens.shape[2]), value=PAD) for tokens in (real, fake)
+    return functional.pad(beside(real, fake), (1, 0), value=START)
+
+
+def beside(first: Tensor, second: Tensor) -> Tensor:
+    """Rows of words `(B, K, T)` and further ones, padded to one length."""
+    length = max(first.shape[2], second.shape[2])
+    rows = [
+        functional.pad(tokens, (0, length - tokens.shape[2]), value=PAD)
+        for tokens in (first, second)
     ]
-    return functional.pad(torch.cat(captions, 1), (1, 0), value=START)
+    return torch.cat(rows, 1)

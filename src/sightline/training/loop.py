@@ -198,9 +198,9 @@ class Trainer:
         """Go on from the best checkpoint. A run killed here does the same again."""
         at = self.position
         self.fabric.barrier()
-        pointers = read_pointers(self.run)
-        load_weights(self.captioner, self.run / pointers["best"])
+        self._roll_back()
         if self.fabric.is_global_zero:  # kept, to be compared with what comes of it
+            pointers = read_pointers(self.run)
             write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": pointers["best"]})
         at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
@@ -303,6 +303,13 @@ class Trainer:
         if recipe.schedule.name == "plateau" and at.since_cut > recipe.schedule.patience:
             at.plateau_share, at.since_cut = at.plateau_share * recipe.schedule.factor, 0
         at.finished = bool(recipe.dev.patience) and at.since_best >= recipe.dev.patience
+        if recipe.dev.tolerance is not None and score < at.best_score - recipe.dev.tolerance:
+            self._roll_back()
+            at.finished = True
+
+    def _roll_back(self) -> None:
+        """Back to the weights of the best checkpoint."""
+        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
 
     def _captioner(self) -> Captioner:
         return Captioner(self.encoder, self.captioner, self.vocabulary)

@@ -57,6 +57,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
     """
     from sightline.config import from_dict, nearest
     from sightline.errors import ConfigError
+    from sightline.training.adversarial import Adversarial, AdversarialOptions
     from sightline.training.aligned import Aligned, AlignedOptions
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
     from sightline.training.discriminated import Discriminated
@@ -68,6 +69,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
         "self_critical": (SelfCritical, SelfCriticalOptions),
         "aligned": (Aligned, AlignedOptions),
         "discriminated": (Discriminated, CrossEntropyOptions),
+        "adversarial": (Adversarial, AdversarialOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")

@@ -117,9 +117,12 @@ class DevRecipe:
     patience: int = 5  # evaluations without a better score before training stops; 0: never stop
     beam: int = 3
     pictures: int | None = None  # only the first so many
+    # A score that is lower than the best by more than this ends the stage, back at the best.
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         require_at_least(1, "dev", every=self.every, beam=self.beam, pictures=self.pictures)
+        require_at_least(0, "dev", tolerance=self.tolerance)
 
 
 @dataclass(frozen=True)
