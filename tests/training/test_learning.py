@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
 
 import sightline
@@ -18,7 +19,9 @@ from sightline.captions import Caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.data.dataset import CaptionedImage
 from sightline.data.scenes import make_scenes
+from sightline.decoding.words import with_start
 from sightline.models.registry import list_models
+from sightline.models.transformer import Transformer
 from sightline.training.loop import train
 from sightline.training.recipe import load_recipe
 
@@ -154,3 +157,32 @@ def test_self_critical_training_raises_cider_above_where_cross_entropy_stopped(
     assert max(after) > max(before) + 0.1
     rewards = [record["reward"] for record in records[first:] if "reward" in record]
     assert rewards[-1] > rewards[0]
+
+
+@pytest.mark.xdist_group("aligned_transformer")
+def test_masks_are_small_where_the_named_object_is(
+    train_once: Callable[[str], Path], scenes: list[CaptionedImage]
+) -> None:
+    """To perturb the object hurts the caption; to perturb the background does not (paper 0)."""
+    captioner = sightline.load(train_once("aligned_transformer"))
+    model = captioner.model
+    assert isinstance(model, Transformer)
+    on_object, elsewhere = [], []
+    for scene in scenes:
+        caption = captioner.caption(scene.picture)
+        regions = captioner.regions([captioner.open(scene.picture)])
+        words = torch.tensor([[captioner.vocabulary.encode(caption.text)]])
+        with torch.no_grad():
+            masks = model.attention_maps(with_start(words), model.encode(regions)).masks
+        assert masks is not None
+        middle = (regions.boxes[0, :, :2] + regions.boxes[0, :, 2:]) / 2
+        for number, word in enumerate(caption.words):
+            boxes = {g.boxes[0] for g in scene.groundings if g.label == word.text}
+            if len(boxes) == 1:
+                box = torch.tensor(boxes.pop())
+                inside = ((middle > box[:2]) & (middle < box[2:])).all(1)
+                of_word = masks[0, 0, number].mean((0, 1))
+                on_object.append(float(of_word[inside].mean()))
+                elsewhere.append(float(of_word[~inside].mean()))
+    assert len(on_object) > 60
+    assert sum(on_object) / len(on_object) < 0.6 * sum(elsewhere) / len(elsewhere)
