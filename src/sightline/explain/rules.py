@@ -1,0 +1,294 @@
+"""The rules of layer-wise relevance propagation, one for each kind of operation.
+
+Relevance R of a number x is carried backwards as the multiplier c = R / x. Then a map that is
+linear in what carries relevance needs no rule, since its gradient is the rule without ε; cutting,
+joining and reshaping need none either; and nothing is ever divided by a small activation. What a
+rule keeps from going on is written to the ledger `(2, B)`, an input whose gradient is what
+constants and what ε absorbed for each of B pictures: so autograd adds it up, for every explained
+word apart.
+
+The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, sums and
+convolutions, Arras et al. 2017 for gates.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sightline.errors import SightlineError
+
+
+def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor) -> Tensor:
+    """The ε-rule at the sum `z` `(B, ...)`, of which `constant` is the part without relevance.
+
+    R_j = z_j / (z + ε sign z) R for every part z_j of the sum; that of the constant, and what ε
+    holds back, is absorbed.
+
+    >>> x, ledger = torch.tensor([[2.0]], requires_grad=True), torch.zeros(2, 1, requires_grad=True)
+    >>> z = absorb(x + 3, 3.0, 1.0, ledger)
+    >>> for_x, absorbed = torch.autograd.grad(z, (x, ledger), z / z)
+    >>> float(x * for_x), absorbed.flatten().tolist()  # of R = 5: 2 x 5/6, 3 x 5/6, 5 x 1/6
+    (1.6666666269302368, [2.5, 0.8333333730697632])
+    """
+    return _apply(_Absorb, z, constant, epsilon, ledger)
+
+
+def carry(x: Tensor, y: Tensor) -> Tensor:
+    """`y` = f(x), number by number, with f(0) = 0: all relevance of y goes to x.
+
+    >>> x = torch.tensor([0.0, 0.5], requires_grad=True)
+    >>> torch.autograd.grad(carry(x, torch.tanh(x)).sum(), x)[0].tolist()  # tanh(x) / x
+    [1.0, 0.9242343306541443]
+    """
+    return _apply(_Carry, x, y.detach())
+
+
+def halve(product: Tensor) -> Tensor:
+    """A product of two signals: either gets half of the relevance.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> float(torch.autograd.grad(halve(x * x), x)[0] * x)  # x twice, of a relevance of 9
+    9.0
+    """
+    return _apply(_Scale, product, 0.5)
+
+
+def normalise(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, norm_epsilon: float, ledger: Tensor
+) -> Tensor:
+    """Layer norm over the last axis, whose divisor is a constant: a linear map of `x`.
+
+    >>> x, ledger = torch.tensor([[1.0, 3.0]], requires_grad=True), torch.zeros(2, 1)
+    >>> normalise(x, None, None, 0.0, ledger).tolist()
+    [[-1.0, 1.0]]
+    """
+    scale = (x.detach().var(-1, correction=0, keepdim=True) + norm_epsilon).rsqrt()
+    if weight is not None:
+        scale = scale * weight.detach()
+    y = (x - x.mean(-1, keepdim=True)) * scale
+    if bias is None:
+        return y
+    return absorb(y + bias.detach(), bias.detach(), 0.0, ledger)
+
+
+ONE_BY_ONE = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
+"""Options of a convolution that is a product of matrices."""
+
+
+class Convolution:
+    """The αβ-rule with α = 1 and β = 0: relevance goes to what raised the sum, in proportion.
+
+    The bias has no part in it, as in the original code; where nothing raised the sum, its relevance
+    is absorbed, and counted with the constants.
+
+    >>> x = torch.tensor([1.0, 2.0, -1.0]).view(1, 3, 1, 1).requires_grad_()
+    >>> weight = torch.tensor([3.0, -1.0, -1.0]).view(1, 3, 1, 1)
+    >>> z = Convolution(x, weight, None, ONE_BY_ONE, torch.zeros(2, 1, requires_grad=True)).output()
+    >>> (x * torch.autograd.grad(z, x)[0]).flatten().tolist()  # of 3 - 2 + 1 = 2
+    [1.5, 0.0, 0.5]
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        options: dict[str, Any],
+        ledger: Tensor,
+    ) -> None:
+        self.x, self.weight, self.options, self.ledger = x, weight.detach(), options, ledger
+        with torch.no_grad():
+            self.z = functional.conv2d(x, weight, bias, **options)
+            self.raising = _raising(x, self.weight, options)
+
+    def output(self, rectify: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """The sum or, all in one step, what a rectifier leaves of it: either has its relevance."""
+        y = self.z if rectify is None else rectify(self.z)
+        inputs = (self.x, self.weight, y, self.raising, self.options, self.ledger)
+        return _apply(_Convolve, *inputs)
+
+
+def refuse(x: Tensor, name: str) -> Tensor:
+    """What an operation without a rule gave: an error, if relevance ever arrives there."""
+    return _apply(_Refuse, x, name)
+
+
+def guide(x: Tensor, y: Tensor) -> Tensor:
+    """`y`, a rectifier of `x`, that passes on positive gradients alone (Springenberg et al. 2015).
+
+    >>> x = torch.tensor([1.0, 1.0, -1.0], requires_grad=True)
+    >>> y = guide(x, torch.relu(x))
+    >>> torch.autograd.grad(y, x, torch.tensor([2.0, -2.0, 2.0]))[0].tolist()
+    [2.0, 0.0, 0.0]
+    """
+    return _apply(_Guide, x, y.detach())
+
+
+def _apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
+    output: Tensor = rule.apply(*inputs)  # type: ignore[no-untyped-call]
+    return output
+
+
+class _Absorb(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor
+    ) -> Tensor:
+        size = z.abs()
+        passed = size / (size + epsilon)
+        if not epsilon:
+            passed = torch.ones_like(z)
+        lost = [z - z * passed]
+        if constant is not None:
+            lost.append(passed * constant)
+        ctx.save_for_backward(passed, _as_rows(torch.stack(lost)))
+        return z.view_as(z)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        passed, lost = ctx.saved_tensors
+        return c * passed, None, None, _count(c, lost)
+
+
+def _as_rows(lost: Tensor) -> Tensor:
+    """One or two `(B, ...)`, of what is lost for a multiplier of one, as a matrix for `_count`."""
+    return _last_channels(lost.flatten(0, 1))
+
+
+def _count(c: Tensor, lost: Tensor) -> Tensor:
+    """The ledger `(2, B)` of multipliers `(B, ...)`: what constants absorbed, then what ε did.
+
+    A product of matrices, from which each picture's own entries are taken, is several times as
+    fast as to multiply number by number and to sum.
+    """
+    absorbed = (_last_channels(c) @ lost.T).unflatten(1, (-1, len(c)))
+    own = absorbed.diagonal(dim1=0, dim2=2)  # (1 or 2, B): ε, constants
+    return functional.pad(own, (0, 0, 0, 2 - len(own))).flip(0)
+
+
+def _last_channels(x: Tensor) -> Tensor:
+    """`(B, ...)` to `(B, n)`; feature maps are kept with their channels last, so nothing moves."""
+    return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
+
+
+class _Carry(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(torch.where(x == 0, 1, y / x))
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        (ratio,) = ctx.saved_tensors
+        return c * ratio, None
+
+
+class _Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        return c * ctx.factor, None
+
+
+class _Convolve(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        y: Tensor,
+        raising: Tensor,
+        options: dict[str, Any],
+        ledger: Tensor,
+    ) -> Tensor:
+        ctx.save_for_backward(x, weight, y, raising)
+        ctx.options, ctx.prepared = options, None
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, y, raising = ctx.saved_tensors
+        if ctx.prepared is None:  # once for all words
+            ctx.prepared = _prepare(x, weight, y, raising)
+        share, lost, negative, (risen, lowered) = ctx.prepared
+        per_unit = c * share
+        onward = _transposed(x, risen, per_unit, ctx.options)
+        if negative is not None:
+            onward = torch.where(
+                negative, _transposed(x, lowered, per_unit, ctx.options), onward
+            )
+        absorbed = None if lost is None else _count(c, lost).flip(0)  # by constants
+        return onward, None, None, None, None, absorbed
+
+
+def _prepare(x: Tensor, weight: Tensor, y: Tensor, raising: Tensor) -> tuple[Any, ...]:
+    idle = raising <= torch.finfo(y.dtype).tiny
+    lost = y * idle
+    negative = x < 0
+    return (
+        (y / raising).masked_fill_(idle, 0),
+        _last_channels(lost) if lost.any() else None,
+        negative if negative.any() else None,
+        (weight.clamp(min=0), weight.clamp(max=0)),
+    )
+
+
+def _raising(x: Tensor, weight: Tensor, options: dict[str, Any]) -> Tensor:
+    """The sum of all that is positive of what a convolution adds up."""
+    if not (x < 0).any():  # after a rectifier; half of the work is spared
+        return functional.conv2d(x, weight.clamp(min=0), None, **options)
+    positive = functional.conv2d(x.clamp(min=0), weight.clamp(min=0), None, **options)
+    return positive.add_(functional.conv2d(x.clamp(max=0), weight.clamp(max=0), None, **options))
+
+
+def _transposed(x: Tensor, weight: Tensor, c: Tensor, options: dict[str, Any]) -> Tensor:
+    """What a convolution with `weight` passes back to `x` of `c`."""
+    if weight.shape[2:] == (1, 1) and options == ONE_BY_ONE:
+        return (c.movedim(1, -1) @ weight[:, :, 0, 0]).movedim(-1, 1)
+    passed: Tensor = torch.ops.aten.convolution_backward(
+        c,
+        x,
+        weight,
+        None,
+        options["stride"],
+        options["padding"],
+        options["dilation"],
+        False,
+        (0, 0),
+        options["groups"],
+        (True, False, False),
+    )[0]
+    return passed
+
+
+class _Refuse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        raise SightlineError(
+            f"lrp: there is no rule for '{ctx.name}', which carries relevance in this captioner; "
+            "explain it by another method"
+        )
+
+
+class _Guide(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x > 0)
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        (open_,) = ctx.saved_tensors
+        return c.clamp(min=0) * open_, None
