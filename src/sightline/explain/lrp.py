@@ -19,29 +19,27 @@ def lrp(subject: Subject, epsilon: float = EPSILON) -> Evidence:
     pictures, dtype = len(subject.regions), subject.regions.vectors.dtype
     pulled = pull_words(subject, Relevance(pictures, epsilon, dtype))
     assert pulled.ledger is not None
-    ledger, pixels = pulled.ledger, None
-    if subject.encoder is not None and subject.x is not None:
-        mode = Relevance(pictures, epsilon, subject.x.dtype)
-        c, absorbed = pull_regions(subject, pulled.regions, mode)
-        assert absorbed is not None
-        ledger = ledger + absorbed
+    pixels = absorbed = None
+    if subject.x is not None:
+        c, ledger = pull_regions(subject, pulled.regions, Relevance(pictures, epsilon, dtype))
+        assert ledger is not None
         pixels = (c * subject.x).sum(2).transpose(0, 1)
-    bias, epsilon_share = ledger.permute(1, 2, 0)
+        absorbed = ledger.sum(1).T
+    bias, by_epsilon = pulled.ledger.permute(1, 2, 0)
     return Evidence(
         pulled.total.T,
         (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1),
         word_relevance(pulled, subject),
         pixels,
         bias,
-        epsilon_share,
+        by_epsilon,
+        absorbed,
     )
 
 
 def word_relevance(pulled: Pulled, subject: Subject) -> Tensor:
     """Σ x c over each previous word's vector `(B, N, T)`."""
-    relevance = torch.zeros(
-        *pulled.total.shape, subject.tokens.shape[2], dtype=pulled.total.dtype
-    )
+    relevance = torch.zeros(*pulled.total.shape, subject.tokens.shape[2], dtype=pulled.total.dtype)
     for vectors, c in pulled.words:
         relevance = relevance + (vectors * c).sum(-1)
     return relevance.transpose(0, 1)

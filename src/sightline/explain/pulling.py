@@ -42,7 +42,10 @@ def pull_words(subject: Subject, mode: Tracing) -> Pulled:
     ledger = [mode.ledger] if isinstance(mode, Relevance) else []
     questions = total.shape[1]
     one_word_each = torch.eye(questions, dtype=total.dtype, device=total.device)
-    found = _pull(
+    # The rules can be taken for all words at once. Not every gradient can: that of fused attention
+    # and of additive energies cannot.
+    pull = _pull_together if ledger else _pull_each
+    found = pull(
         total,
         [vectors, *words, *ledger],
         one_word_each[:, None].expand(-1, len(total), -1),
@@ -66,13 +69,7 @@ def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> tuple[Tensor, Te
         grid = subject.encoder.features(x)
     ledger = [mode.ledger] if isinstance(mode, Relevance) else []
     # One after the other: feature maps of one word fit into the processor's cache, of all do not.
-    one_by_one = [
-        torch.autograd.grad(
-            grid, [x, *ledger], own, retain_graph=True, materialize_grads=True
-        )
-        for own in c.transpose(2, 3).unflatten(3, grid.shape[2:])
-    ]
-    found = [torch.stack(parts) for parts in zip(*one_by_one, strict=True)]
+    found = _pull_each(grid, [x, *ledger], torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:]))
     if not ledger:
         return found[0], None
     # Regions may have been rounded on their way to the captioner, as the cache rounds them.
@@ -81,7 +78,7 @@ def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> tuple[Tensor, Te
     return found[0], found[1] + torch.stack([rounding, torch.zeros_like(rounding)], 1)
 
 
-def _pull(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]:
+def _pull_together(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]:
     """The gradients of inputs `(N, ...)` for multipliers `(N, ...)` of the output, all at once."""
 
     def pull_one(own: Tensor) -> tuple[Tensor, ...]:
@@ -89,3 +86,12 @@ def _pull(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]
 
     found: tuple[Tensor, ...] = torch.func.vmap(pull_one)(c)
     return found
+
+
+def _pull_each(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]:
+    """The same, one after the other."""
+    found = [
+        torch.autograd.grad(output, inputs, own, retain_graph=True, materialize_grads=True)
+        for own in c
+    ]
+    return tuple(torch.stack(parts) for parts in zip(*found, strict=True))

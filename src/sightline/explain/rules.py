@@ -164,7 +164,7 @@ def _count(c: Tensor, lost: Tensor) -> Tensor:
     A product of matrices, from which each picture's own entries are taken, is several times as
     fast as to multiply number by number and to sum.
     """
-    absorbed = (_last_channels(c) @ lost.T).unflatten(1, (-1, len(c)))
+    absorbed = torch.unflatten(_last_channels(c) @ lost.T, 1, (-1, len(c)))
     own = absorbed.diagonal(dim1=0, dim2=2)  # (1 or 2, B): ε, constants
     return functional.pad(own, (0, 0, 0, 2 - len(own))).flip(0)
 
@@ -218,12 +218,11 @@ class _Convolve(torch.autograd.Function):
         if ctx.prepared is None:  # once for all words
             ctx.prepared = _prepare(x, weight, y, raising)
         share, lost, negative, (risen, lowered) = ctx.prepared
+        c = c.contiguous(memory_format=torch.channels_last)
         per_unit = c * share
         onward = _transposed(x, risen, per_unit, ctx.options)
         if negative is not None:
-            onward = torch.where(
-                negative, _transposed(x, lowered, per_unit, ctx.options), onward
-            )
+            onward = torch.where(negative, _transposed(x, lowered, per_unit, ctx.options), onward)
         absorbed = None if lost is None else _count(c, lost).flip(0)  # by constants
         return onward, None, None, None, None, absorbed
 
@@ -251,7 +250,9 @@ def _raising(x: Tensor, weight: Tensor, options: dict[str, Any]) -> Tensor:
 def _transposed(x: Tensor, weight: Tensor, c: Tensor, options: dict[str, Any]) -> Tensor:
     """What a convolution with `weight` passes back to `x` of `c`."""
     if weight.shape[2:] == (1, 1) and options == ONE_BY_ONE:
-        return (c.movedim(1, -1) @ weight[:, :, 0, 0]).movedim(-1, 1)
+        rows = c.movedim(1, -1)
+        products = rows.reshape(-1, len(weight)) @ weight[:, :, 0, 0]
+        return products.view(*rows.shape[:-1], -1).movedim(-1, 1)
     passed: Tensor = torch.ops.aten.convolution_backward(
         c,
         x,

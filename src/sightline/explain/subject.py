@@ -44,3 +44,4 @@ class Evidence(NamedTuple):
     pixels: Tensor | None = None  # (B, N, h, w), of the encoder's input
     bias: Tensor | None = None  # (B, N): what constants absorbed
     epsilon: Tensor | None = None  # (B, N): what ε absorbed
+    encoder: Tensor | None = None  # (B, N): what the encoder absorbed of the regions' relevance
