@@ -17,7 +17,16 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from sightline.explain.rules import Convolution, absorb, carry, guide, halve, normalise, refuse
+from sightline.explain.rules import (
+    Convolution,
+    absorb,
+    carry,
+    guide,
+    halve,
+    multiply,
+    normalise,
+    refuse,
+)
 
 GATES = {"sigmoid", "softmax", "log_softmax", "normalize"}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
@@ -99,6 +108,8 @@ class Relevance(Tracing):
     ) -> Any:
         if name == "scaled_dot_product_attention":
             return self._attend(*args, **kwargs)
+        if name == "linear" and args[0].requires_grad:
+            return self._multiply(*args, **kwargs)
         if name == "layer_norm" and args[0].requires_grad:
             return self._normalise(*args, **kwargs)
         if name == "conv2d" and args[0].requires_grad:
@@ -114,9 +125,6 @@ class Relevance(Tracing):
             return output.detach()
         if name in SQUASHES:
             return carry(args[0], output)
-        if name == "linear":
-            bias = kwargs.get("bias", args[2] if len(args) > 2 else None)
-            return self._absorb(output, bias)
         if name in REDUCTIONS:
             return self._absorb(output)
         if name in PRODUCTS:
@@ -133,6 +141,10 @@ class Relevance(Tracing):
         if isinstance(constant, Tensor):
             constant = constant.detach()
         return absorb(z, constant, self.epsilon, self.ledger)
+
+    def _multiply(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        bias = None if bias is None else bias.detach()
+        return multiply(x, weight.detach(), bias, self.epsilon, self.ledger)
 
     def _attend(
         self,

@@ -27,13 +27,26 @@ def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: T
     R_j = z_j / (z + ε sign z) R for every part z_j of the sum; that of the constant, and what ε
     holds back, is absorbed.
 
-    >>> x, ledger = torch.tensor([[2.0]], requires_grad=True), torch.zeros(2, 1, requires_grad=True)
-    >>> z = absorb(x + 3, 3.0, 1.0, ledger)
-    >>> for_x, absorbed = torch.autograd.grad(z, (x, ledger), z / z)
-    >>> float(x * for_x), absorbed.flatten().tolist()  # of R = 5: 2 x 5/6, 3 x 5/6, 5 x 1/6
-    (1.6666666269302368, [2.5, 0.8333333730697632])
+    >>> x, ledger = torch.tensor([[1.0]], requires_grad=True), torch.zeros(2, 1, requires_grad=True)
+    >>> z = absorb(x + 3, 3.0, 4.0, ledger)
+    >>> c, absorbed = torch.autograd.grad(z, (x, ledger))
+    >>> c.item(), absorbed.flatten().tolist()  # of R = 4: x has 1/8 of it, 3 has 3/8, ε has half
+    (0.5, [1.5, 2.0])
     """
     return _apply(_Absorb, z, constant, epsilon, ledger)
+
+
+def multiply(
+    x: Tensor, weight: Tensor, bias: Tensor | None, epsilon: float, ledger: Tensor
+) -> Tensor:
+    """The ε-rule for a linear map, as `functional.linear` has it.
+
+    >>> x, ledger = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.zeros(2, 1)
+    >>> z = multiply(x, torch.tensor([[3.0, -1.0]]), None, 0.0, ledger)
+    >>> (x * torch.autograd.grad(z, x)[0]).tolist()
+    [[3.0, -2.0]]
+    """
+    return absorb(_apply(_Linear, x, weight, bias), bias, epsilon, ledger)
 
 
 def carry(x: Tensor, y: Tensor) -> Tensor:
@@ -137,36 +150,33 @@ class _Absorb(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor
     ) -> Tensor:
-        size = z.abs()
-        passed = size / (size + epsilon)
-        if not epsilon:
-            passed = torch.ones_like(z)
-        lost = [z - z * passed]
-        if constant is not None:
-            lost.append(passed * constant)
-        ctx.save_for_backward(passed, _as_rows(torch.stack(lost)))
-        return z.view_as(z)
+        ctx.save_for_backward(z, constant if isinstance(constant, Tensor) else None)
+        ctx.number = constant if isinstance(constant, float | int) else None
+        ctx.epsilon = epsilon
+        return z[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        passed, lost = ctx.saved_tensors
-        return c * passed, None, None, _count(c, lost)
+        z, constant = ctx.saved_tensors
+        constant = ctx.number if constant is None else constant
+        held = ctx.epsilon / (z.abs() + ctx.epsilon) if ctx.epsilon else torch.zeros_like(z)
+        passed = 1 - held
+        lost = [z * held] if constant is None else [z * held, passed * constant]
+        return c * passed, None, None, _count(c, [_last_channels(part) for part in lost])
 
 
-def _as_rows(lost: Tensor) -> Tensor:
-    """One or two `(B, ...)`, of what is lost for a multiplier of one, as a matrix for `_count`."""
-    return _last_channels(lost.flatten(0, 1))
-
-
-def _count(c: Tensor, lost: Tensor) -> Tensor:
+def _count(c: Tensor, lost: list[Tensor]) -> Tensor:
     """The ledger `(2, B)` of multipliers `(B, ...)`: what constants absorbed, then what ε did.
 
-    A product of matrices, from which each picture's own entries are taken, is several times as
-    fast as to multiply number by number and to sum.
+    `lost` is what is lost for a multiplier of one: `(B, n)` to ε and, if there are any, `(B, n)` to
+    constants. A product of matrices, from which each picture's own entries are taken, is several
+    times as fast as to multiply number by number and to sum.
     """
-    absorbed = torch.unflatten(_last_channels(c) @ lost.T, 1, (-1, len(c)))
-    own = absorbed.diagonal(dim1=0, dim2=2)  # (1 or 2, B): ε, constants
-    return functional.pad(own, (0, 0, 0, 2 - len(own))).flip(0)
+    rows = _last_channels(c)
+    absorbed = [(rows @ part.T).diagonal() for part in lost]
+    if len(absorbed) == 1:
+        absorbed.append(torch.zeros_like(absorbed[0]))
+    return torch.stack(absorbed[::-1])
 
 
 def _last_channels(x: Tensor) -> Tensor:
@@ -174,11 +184,54 @@ def _last_channels(x: Tensor) -> Tensor:
     return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
 
 
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(weight)
+        return functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        return _apply(_Multiply, c, *ctx.saved_tensors), None, None
+
+
+class _Multiply(torch.autograd.Function):
+    """`c @ weight`, sparing what is nothing: most of what gates and later words are given."""
+
+    @staticmethod
+    def forward(c: Tensor, weight: Tensor) -> Tensor:
+        rows = c.reshape(-1, len(weight))
+        columns = rows.any(0).nonzero()
+        if not len(columns):
+            return c.new_zeros(*c.shape[:-1], weight.shape[1])
+        block = slice(int(columns[0]), int(columns[-1]) + 1)
+        live = rows.any(1)
+        if live.all():
+            onward = rows[:, block] @ weight[block]
+        else:
+            onward = rows.new_zeros(len(rows), weight.shape[1])
+            onward[live] = rows[live, block] @ weight[block]
+        return onward.view(*c.shape[:-1], -1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        """Nothing is kept: nobody asks for the gradient of a multiplier."""
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], c: Tensor, weight: Tensor
+    ) -> tuple[Tensor, int | None]:
+        # Products of the last axis alone: one more in front changes nothing.
+        batch = in_dims[0]
+        assert batch is not None
+        return _apply(_Multiply, c.movedim(batch, 0), weight), 0
+
+
 class _Carry(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
         ctx.save_for_backward(torch.where(x == 0, 1, y / x))
-        return y.view_as(y)
+        return y[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -190,7 +243,7 @@ class _Scale(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
         ctx.factor = factor
-        return x.view_as(x)
+        return x[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -210,7 +263,7 @@ class _Convolve(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(x, weight, y, raising)
         ctx.options, ctx.prepared = options, None
-        return y.view_as(y)
+        return y[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -223,7 +276,7 @@ class _Convolve(torch.autograd.Function):
         onward = _transposed(x, risen, per_unit, ctx.options)
         if negative is not None:
             onward = torch.where(negative, _transposed(x, lowered, per_unit, ctx.options), onward)
-        absorbed = None if lost is None else _count(c, lost).flip(0)  # by constants
+        absorbed = None if lost is None else _count(c, [lost]).flip(0)  # by constants
         return onward, None, None, None, None, absorbed
 
 
@@ -273,7 +326,7 @@ class _Refuse(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
         ctx.name = name
-        return x.view_as(x)
+        return x[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -287,7 +340,7 @@ class _Guide(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
         ctx.save_for_backward(x > 0)
-        return y.view_as(y)
+        return y[...]  # (`view_as` would lose channels last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
