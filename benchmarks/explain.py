@@ -51,7 +51,7 @@ def main() -> None:
 
         def encode() -> Regions:
             with torch.inference_mode():
-                return encoder(pixels, window)  # noqa: B023
+                return encoder(pixels, window)
 
         def decode() -> None:
             with torch.inference_mode():

@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from sightline.explain.convolution import Convolution
 from sightline.explain.rules import (
-    Convolution,
     absorb,
     carry,
     guide,

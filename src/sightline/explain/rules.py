@@ -11,7 +11,6 @@ The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, s
 convolutions, Arras et al. 2017 for gates.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,7 +32,7 @@ def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: T
     >>> c.item(), absorbed.flatten().tolist()  # of R = 4: x has 1/8 of it, 3 has 3/8, ε has half
     (0.5, [1.5, 2.0])
     """
-    return _apply(_Absorb, z, constant, epsilon, ledger)
+    return apply(_Absorb, z, constant, epsilon, ledger)
 
 
 def multiply(
@@ -46,7 +45,7 @@ def multiply(
     >>> (x * torch.autograd.grad(z, x)[0]).tolist()
     [[3.0, -2.0]]
     """
-    return absorb(_apply(_Linear, x, weight, bias), bias, epsilon, ledger)
+    return absorb(apply(_Linear, x, weight, bias), bias, epsilon, ledger)
 
 
 def carry(x: Tensor, y: Tensor) -> Tensor:
@@ -56,7 +55,7 @@ def carry(x: Tensor, y: Tensor) -> Tensor:
     >>> torch.autograd.grad(carry(x, torch.tanh(x)).sum(), x)[0].tolist()  # tanh(x) / x
     [1.0, 0.9242343306541443]
     """
-    return _apply(_Carry, x, y.detach())
+    return apply(_Carry, x, y.detach())
 
 
 def halve(product: Tensor) -> Tensor:
@@ -66,7 +65,7 @@ def halve(product: Tensor) -> Tensor:
     >>> float(torch.autograd.grad(halve(x * x), x)[0] * x)  # x twice, of a relevance of 9
     9.0
     """
-    return _apply(_Scale, product, 0.5)
+    return apply(_Scale, product, 0.5)
 
 
 def normalise(
@@ -87,46 +86,9 @@ def normalise(
     return absorb(y + bias.detach(), bias.detach(), 0.0, ledger)
 
 
-ONE_BY_ONE = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
-"""Options of a convolution that is a product of matrices."""
-
-
-class Convolution:
-    """The αβ-rule with α = 1 and β = 0: relevance goes to what raised the sum, in proportion.
-
-    The bias has no part in it, as in the original code; where nothing raised the sum, its relevance
-    is absorbed, and counted with the constants.
-
-    >>> x = torch.tensor([1.0, 2.0, -1.0]).view(1, 3, 1, 1).requires_grad_()
-    >>> weight = torch.tensor([3.0, -1.0, -1.0]).view(1, 3, 1, 1)
-    >>> z = Convolution(x, weight, None, ONE_BY_ONE, torch.zeros(2, 1, requires_grad=True)).output()
-    >>> (x * torch.autograd.grad(z, x)[0]).flatten().tolist()  # of 3 - 2 + 1 = 2
-    [1.5, 0.0, 0.5]
-    """
-
-    def __init__(
-        self,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        options: dict[str, Any],
-        ledger: Tensor,
-    ) -> None:
-        self.x, self.weight, self.options, self.ledger = x, weight.detach(), options, ledger
-        with torch.no_grad():
-            self.z = functional.conv2d(x, weight, bias, **options)
-            self.raising = _raising(x, self.weight, options)
-
-    def output(self, rectify: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """The sum or, all in one step, what a rectifier leaves of it: either has its relevance."""
-        y = self.z if rectify is None else rectify(self.z)
-        inputs = (self.x, self.weight, y, self.raising, self.options, self.ledger)
-        return _apply(_Convolve, *inputs)
-
-
 def refuse(x: Tensor, name: str) -> Tensor:
     """What an operation without a rule gave: an error, if relevance ever arrives there."""
-    return _apply(_Refuse, x, name)
+    return apply(_Refuse, x, name)
 
 
 def guide(x: Tensor, y: Tensor) -> Tensor:
@@ -137,10 +99,10 @@ def guide(x: Tensor, y: Tensor) -> Tensor:
     >>> torch.autograd.grad(y, x, torch.tensor([2.0, -2.0, 2.0]))[0].tolist()
     [2.0, 0.0, 0.0]
     """
-    return _apply(_Guide, x, y.detach())
+    return apply(_Guide, x, y.detach())
 
 
-def _apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
+def apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
     output: Tensor = rule.apply(*inputs)  # type: ignore[no-untyped-call]
     return output
 
@@ -162,24 +124,24 @@ class _Absorb(torch.autograd.Function):
         held = ctx.epsilon / (z.abs() + ctx.epsilon) if ctx.epsilon else torch.zeros_like(z)
         passed = 1 - held
         lost = [z * held] if constant is None else [z * held, passed * constant]
-        return c * passed, None, None, _count(c, [_last_channels(part) for part in lost])
+        return c * passed, None, None, count(c, [last_channels(part) for part in lost])
 
 
-def _count(c: Tensor, lost: list[Tensor]) -> Tensor:
+def count(c: Tensor, lost: list[Tensor]) -> Tensor:
     """The ledger `(2, B)` of multipliers `(B, ...)`: what constants absorbed, then what ε did.
 
     `lost` is what is lost for a multiplier of one: `(B, n)` to ε and, if there are any, `(B, n)` to
     constants. A product of matrices, from which each picture's own entries are taken, is several
     times as fast as to multiply number by number and to sum.
     """
-    rows = _last_channels(c)
+    rows = last_channels(c)
     absorbed = [(rows @ part.T).diagonal() for part in lost]
     if len(absorbed) == 1:
         absorbed.append(torch.zeros_like(absorbed[0]))
     return torch.stack(absorbed[::-1])
 
 
-def _last_channels(x: Tensor) -> Tensor:
+def last_channels(x: Tensor) -> Tensor:
     """`(B, ...)` to `(B, n)`; feature maps are kept with their channels last, so nothing moves."""
     return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
 
@@ -192,7 +154,7 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        return _apply(_Multiply, c, *ctx.saved_tensors), None, None
+        return apply(_Multiply, c, *ctx.saved_tensors), None, None
 
 
 class _Multiply(torch.autograd.Function):
@@ -224,7 +186,7 @@ class _Multiply(torch.autograd.Function):
         # Products of the last axis alone: one more in front changes nothing.
         batch = in_dims[0]
         assert batch is not None
-        return _apply(_Multiply, c.movedim(batch, 0), weight), 0
+        return apply(_Multiply, c.movedim(batch, 0), weight), 0
 
 
 class _Carry(torch.autograd.Function):
@@ -248,78 +210,6 @@ class _Scale(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
         return c * ctx.factor, None
-
-
-class _Convolve(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        y: Tensor,
-        raising: Tensor,
-        options: dict[str, Any],
-        ledger: Tensor,
-    ) -> Tensor:
-        ctx.save_for_backward(x, weight, y, raising)
-        ctx.options, ctx.prepared = options, None
-        return y[...]  # (`view_as` would lose channels last)
-
-    @staticmethod
-    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, y, raising = ctx.saved_tensors
-        if ctx.prepared is None:  # once for all words
-            ctx.prepared = _prepare(x, weight, y, raising)
-        share, lost, negative, (risen, lowered) = ctx.prepared
-        c = c.contiguous(memory_format=torch.channels_last)
-        per_unit = c * share
-        onward = _transposed(x, risen, per_unit, ctx.options)
-        if negative is not None:
-            onward = torch.where(negative, _transposed(x, lowered, per_unit, ctx.options), onward)
-        absorbed = None if lost is None else _count(c, [lost]).flip(0)  # by constants
-        return onward, None, None, None, None, absorbed
-
-
-def _prepare(x: Tensor, weight: Tensor, y: Tensor, raising: Tensor) -> tuple[Any, ...]:
-    idle = raising <= torch.finfo(y.dtype).tiny
-    lost = y * idle
-    negative = x < 0
-    return (
-        (y / raising).masked_fill_(idle, 0),
-        _last_channels(lost) if lost.any() else None,
-        negative if negative.any() else None,
-        (weight.clamp(min=0), weight.clamp(max=0)),
-    )
-
-
-def _raising(x: Tensor, weight: Tensor, options: dict[str, Any]) -> Tensor:
-    """The sum of all that is positive of what a convolution adds up."""
-    if not (x < 0).any():  # after a rectifier; half of the work is spared
-        return functional.conv2d(x, weight.clamp(min=0), None, **options)
-    positive = functional.conv2d(x.clamp(min=0), weight.clamp(min=0), None, **options)
-    return positive.add_(functional.conv2d(x.clamp(max=0), weight.clamp(max=0), None, **options))
-
-
-def _transposed(x: Tensor, weight: Tensor, c: Tensor, options: dict[str, Any]) -> Tensor:
-    """What a convolution with `weight` passes back to `x` of `c`."""
-    if weight.shape[2:] == (1, 1) and options == ONE_BY_ONE:
-        rows = c.movedim(1, -1)
-        products = rows.reshape(-1, len(weight)) @ weight[:, :, 0, 0]
-        return products.view(*rows.shape[:-1], -1).movedim(-1, 1)
-    passed: Tensor = torch.ops.aten.convolution_backward(
-        c,
-        x,
-        weight,
-        None,
-        options["stride"],
-        options["padding"],
-        options["dilation"],
-        False,
-        (0, 0),
-        options["groups"],
-        (True, False, False),
-    )[0]
-    return passed
 
 
 class _Refuse(torch.autograd.Function):
