@@ -59,7 +59,7 @@ class _Convolve(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(x, weight, y, raising)
         ctx.options, ctx.prepared = options, None
-        return y[...]  # (`view_as` would lose channels last)
+        return y[...]  # (`view_as` would lose that channels are last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:

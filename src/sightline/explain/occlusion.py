@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from sightline.data.vocabulary import UNKNOWN
 from sightline.encoders.regions import Regions, grid_boxes
@@ -21,7 +20,7 @@ def occlusion(subject: Subject, batch: int = 16) -> Evidence:
     total = subject.chosen(model(regions, subject.tokens).logits)
     hidden = range(regions.mask.shape[1])
     falls = []
-    for first in tqdm(hidden[::batch], "occlusion", disable=subject.encoder is None, leave=False):
+    for first in hidden[::batch]:
         falls += [total - logits for logits in _without(subject, hidden[first : first + batch])]
     by_region = torch.stack(falls, 2) * regions.mask[:, None]
     return Evidence(total, by_region, _without_words(subject, total))

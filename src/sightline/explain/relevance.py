@@ -79,7 +79,7 @@ class Guided(Tracing):
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         output = function(*args, **kwargs)
-        return guide(args[0], output) if name in RECTIFIERS else output
+        return guide(output) if name in RECTIFIERS else output
 
 
 class Relevance(Tracing):

@@ -91,15 +91,15 @@ def refuse(x: Tensor, name: str) -> Tensor:
     return apply(_Refuse, x, name)
 
 
-def guide(x: Tensor, y: Tensor) -> Tensor:
-    """`y`, a rectifier of `x`, that passes on positive gradients alone (Springenberg et al. 2015).
+def guide(y: Tensor) -> Tensor:
+    """What a rectifier gave: positive gradients alone go on to it (Springenberg et al. 2015).
 
     >>> x = torch.tensor([1.0, 1.0, -1.0], requires_grad=True)
-    >>> y = guide(x, torch.relu(x))
+    >>> y = guide(torch.relu(x))
     >>> torch.autograd.grad(y, x, torch.tensor([2.0, -2.0, 2.0]))[0].tolist()
     [2.0, 0.0, 0.0]
     """
-    return apply(_Guide, x, y.detach())
+    return apply(_Guide, y)
 
 
 def apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
@@ -115,7 +115,7 @@ class _Absorb(torch.autograd.Function):
         ctx.save_for_backward(z, constant if isinstance(constant, Tensor) else None)
         ctx.number = constant if isinstance(constant, float | int) else None
         ctx.epsilon = epsilon
-        return z[...]  # (`view_as` would lose channels last)
+        return z[...]  # (`view_as` would lose that channels are last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -193,7 +193,7 @@ class _Carry(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
         ctx.save_for_backward(torch.where(x == 0, 1, y / x))
-        return y[...]  # (`view_as` would lose channels last)
+        return y[...]
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -205,7 +205,7 @@ class _Scale(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
         ctx.factor = factor
-        return x[...]  # (`view_as` would lose channels last)
+        return x[...]
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -216,7 +216,7 @@ class _Refuse(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
         ctx.name = name
-        return x[...]  # (`view_as` would lose channels last)
+        return x[...]
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
@@ -228,11 +228,9 @@ class _Refuse(torch.autograd.Function):
 
 class _Guide(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
-        ctx.save_for_backward(x > 0)
-        return y[...]  # (`view_as` would lose channels last)
+    def forward(ctx: Any, y: Tensor) -> Tensor:
+        return y[...]
 
     @staticmethod
-    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        (open_,) = ctx.saved_tensors
-        return c.clamp(min=0) * open_, None
+    def backward(ctx: Any, c: Tensor) -> Tensor:
+        return c.clamp(min=0)
