@@ -62,8 +62,8 @@ def halve(product: Tensor) -> Tensor:
     """A product of two signals: either gets half of the relevance.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> float(torch.autograd.grad(halve(x * x), x)[0] * x)  # x twice, of a relevance of 9
-    9.0
+    >>> torch.autograd.grad(halve(x * x), x)[0].item()  # of R = 9, x has 3 x 3
+    3.0
     """
     return apply(_Scale, product, 0.5)
 
@@ -186,7 +186,7 @@ class _Multiply(torch.autograd.Function):
         # Products of the last axis alone: one more in front changes nothing.
         batch = in_dims[0]
         assert batch is not None
-        return apply(_Multiply, c.movedim(batch, 0), weight), 0
+        return _Multiply.forward(c.movedim(batch, 0), weight), 0
 
 
 class _Carry(torch.autograd.Function):
