@@ -13,6 +13,7 @@ from sightline.explain.lrp import lrp
 from sightline.explain.relevance import Relevance
 from sightline.explain.subject import Subject
 from sightline.models.interface import CaptionModel, Unrolled
+from sightline.models.registry import create_model
 from tiny_models import CASES, REGION_DIM, VOCABULARY, create
 
 
@@ -167,8 +168,6 @@ def test_an_operation_without_a_rule_is_refused(regions):
 
 def test_algorithm_1_number_by_number():
     """Two words, one state, one region: adaptive attention with every weight a plain number."""
-    from sightline.models.registry import create_model
-
     sizes = {"word_width": 1, "state_width": 1, "attention_width": 1}
     model = create_model("adaptive_attention", 6, 1, sizes).double().eval()
     state = model.state_dict()
