@@ -37,7 +37,9 @@ def test_examples(name, request, monkeypatch):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("part", ["data", "decoding", "encoders", "metrics", "models", "training"])
+@pytest.mark.parametrize(
+    "part", ["data", "decoding", "encoders", "explain", "metrics", "models", "training"]
+)
 def test_every_part_has_examples(part):
     found = [importlib.import_module(name) for name in MODULES if name.split(".")[1] == part]
     assert any(test.examples for module in found for test in doctest.DocTestFinder().find(module))

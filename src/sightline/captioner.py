@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 from PIL.Image import Image
+from torch import Tensor
 
 from sightline.captions import Caption, Word
 from sightline.checkpoint import find_checkpoint, load_config, load_model
@@ -20,6 +21,9 @@ from sightline.decoding.words import describe_words
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
+from sightline.explain.explanation import Explanation
+from sightline.explain.methods import Sight, explain
+from sightline.explain.questions import Asked
 from sightline.models.interface import CaptionModel, Memory
 from sightline.pictures import open_picture
 
@@ -108,12 +112,39 @@ class Captioner:
                 raise ConfigError("no caption meets these limits: ask for less")
             return self._describe(found, memory, regions, opened, alternatives)
 
+    def explain(
+        self,
+        picture: Picture,
+        caption: Caption | str | None = None,
+        *,
+        words: str | Sequence[Asked] = "all",
+        method: str = "lrp",
+        **options: Any,
+    ) -> list[Explanation]:
+        """What the words of a caption come from: of the picture, and of the words before.
+
+        The caption is the captioner's own unless one is given. `words` is "all", or a list of
+        places (from 0), of words that the caption says, or of pairs of a place and a word: why
+        is, or is not, that word there? `options` are those of the method.
+
+        >>> captioner.explain("photo.jpg", words=[(1, "cat")])  # doctest: +SKIP
+        [Explanation(method='lrp', word='cat', place=1, …)]
+        """
+        opened = self.open(picture)
+        if caption is None:
+            caption = self.caption(opened)
+        pixels, windows = self._prepare([opened])
+        regions = self.regions([opened])
+        sight = Sight(
+            self.encoder, self.encoder.normalise(pixels), windows[0], (opened.height, opened.width)
+        )
+        ids = self.vocabulary.encode(caption if isinstance(caption, str) else caption.text)
+        return explain(self.model, self.vocabulary, regions, ids, words, method, sight, **options)
+
     def regions(self, pictures: Sequence[Image]) -> Regions:
         """What the encoder sees of opened pictures."""
-        prepared = [self.encoder.preprocessing.prepare(picture) for picture in pictures]
-        pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared]))
         with torch.inference_mode():
-            regions = self.encoder(pixels, torch.tensor([window for _, window in prepared]))
+            regions = self.encoder(*self._prepare(pictures))
         # Half precision, as in the cache that training reads: the same numbers in, the same out.
         return Regions(regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone())
 
@@ -122,6 +153,12 @@ class Captioner:
         if isinstance(picture, Image):
             return picture.convert("RGB")
         return open_picture(picture, reduced_to=2 * self.encoder.preprocessing.size)
+
+    def _prepare(self, pictures: Sequence[Image]) -> tuple[Tensor, Tensor]:
+        """Pixels `(B, size, size, 3)` and the windows `(B, 4)` that they show."""
+        prepared = [self.encoder.preprocessing.prepare(picture) for picture in pictures]
+        pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared]))
+        return pixels, torch.tensor([window for _, window in prepared])
 
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]

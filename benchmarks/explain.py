@@ -1,0 +1,79 @@
+"""What LRP of a caption costs, in forward passes: at most 15 to the pixels, 5 to the regions.
+
+A caption of twelve words is explained, every word of it, by a captioner of random weights at the
+default sizes over EfficientNet-Lite0 (7 x 7 regions). To the pixels, the unit is one forward pass
+of encoder and captioner for the same picture and caption, as captioning runs them; to the regions,
+one of the captioner. All are measured in turn in every round, so that a busy machine slows them
+alike, in time of this process.
+
+    python benchmarks/explain.py [--rounds 5] [--model grid_td] [--encoder efficientnet_lite0]
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+from sightline.data.vocabulary import START
+from sightline.encoders.encoder import create_encoder
+from sightline.encoders.regions import Regions
+from sightline.explain.lrp import lrp
+from sightline.explain.subject import Subject
+from sightline.models.registry import create_model, list_models
+
+WORDS, VOCABULARY = 12, 2_540
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--model", choices=list_models(), action="append", help="default: all")
+    parser.add_argument("--encoder", default="efficientnet_lite0")
+    arguments = parser.parse_args()
+    encoder = create_encoder(arguments.encoder)
+    size = encoder.preprocessing.size
+    torch.manual_seed(0)
+    pixels = torch.randint(256, (1, size, size, 3), dtype=torch.uint8)
+    window = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
+    print(f"{arguments.encoder}, {WORDS} words, threads: {torch.get_num_threads()}")
+    print("model                  to the regions   to the pixels")
+    for name in arguments.model or list_models():
+        model = create_model(name, VOCABULARY, encoder.dim).eval()
+        tokens = torch.randint(4, VOCABULARY, (1, 1, WORDS))
+        tokens[..., 0] = START
+        places, words = torch.arange(WORDS)[None], torch.randint(4, VOCABULARY, (1, WORDS))
+        regions = encoder(pixels, window)
+        x = encoder.normalise(pixels)
+        to_regions = Subject(model, regions, tokens, places, words)
+        to_pixels = Subject(model, regions, tokens, places, words, encoder, x)
+
+        def encode() -> Regions:
+            with torch.inference_mode():
+                return encoder(pixels, window)
+
+        def decode() -> None:
+            with torch.inference_mode():
+                model(regions, tokens)  # noqa: B023
+
+        runs: list[Callable[[], object]] = [
+            encode,
+            decode,
+            lambda: lrp(to_regions),  # noqa: B023
+            lambda: lrp(to_pixels),  # noqa: B023
+        ]
+        rounds = [[seconds(run) for run in runs] for _ in range(arguments.rounds + 1)][1:]
+        near = statistics.median(r / d for _, d, r, _ in rounds)
+        far = statistics.median(p / (e + d) for e, d, _, p in rounds)
+        print(f"{name:21} {near:7.1f} passes  {far:7.1f} passes")
+
+
+def seconds(run: Callable[[], object]) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began
+
+
+if __name__ == "__main__":
+    main()

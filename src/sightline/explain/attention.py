@@ -1,0 +1,62 @@
+"""Attention as an explanation: where a word looked, whatever came of it."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from sightline.errors import ConfigError
+from sightline.explain.subject import Evidence, Subject
+from sightline.models.transformer import Transformer
+
+Weights = Literal["reported", "raw", "aligned", "rollout"]
+
+
+@torch.no_grad()
+def attention(
+    subject: Subject,
+    weights: Weights = "reported",
+    layer: int | None = None,
+    head: int | None = None,
+) -> Evidence:
+    """The attention of each word over the regions; it says nothing of the words before.
+
+    `reported` is what the captioner reports, heads averaged. Of a Transformer there is more: `raw`
+    or `aligned` weights (paper 0) of a `layer` and a `head`, or the mean of those not named; and
+    `rollout`, which follows raw attention down the layers, each keeping half of what it was given
+    (Abnar and Zuidema 2020, for attention over the picture alone).
+    """
+    model, tokens = subject.model, subject.tokens
+    memory = model.encode(subject.regions)
+    unrolled = model.unroll(tokens, memory)
+    if weights == "reported":
+        if layer is not None or head is not None:
+            raise ConfigError("attention: a layer or a head goes with weights 'raw' or 'aligned'")
+        looks = unrolled.attention[:, 0]
+    else:
+        if not isinstance(model, Transformer):
+            raise ConfigError(f"attention: only a Transformer has '{weights}' weights")
+        maps = model.attention_maps(tokens, memory)
+        looks = _reduce(
+            (maps.used if weights == "aligned" else maps.raw)[:, 0], weights, layer, head
+        )
+    here = subject.places[..., None].expand(-1, -1, looks.shape[-1])
+    total = subject.chosen(unrolled.logits)
+    words = total.new_zeros(*total.shape, tokens.shape[2])
+    return Evidence(total, looks.gather(1, here), words)
+
+
+def _reduce(maps: Tensor, weights: Weights, layer: int | None, head: int | None) -> Tensor:
+    """One map `(B, T, L)` of those of all layers and heads `(B, T, layers, heads, L)`."""
+    for name, number, count in (("layer", layer, maps.shape[2]), ("head", head, maps.shape[3])):
+        if number is not None and not -count <= number < count:
+            raise ConfigError(f"attention: there are {count} {name}s, and {number} is none of them")
+    if weights == "rollout":
+        if layer is not None or head is not None:
+            raise ConfigError("attention: rollout is of all layers and heads")
+        flow = torch.zeros_like(maps[:, :, 0, 0])
+        for own in maps.mean(3).unbind(2):
+            flow = (flow + own) / 2
+        return flow / flow.sum(-1, keepdim=True)
+    maps = maps.mean(2) if layer is None else maps[:, :, layer]
+    return maps.mean(2) if head is None else maps[:, :, head]

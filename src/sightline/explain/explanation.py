@@ -1,0 +1,62 @@
+"""An explanation of a word, as a person or a program reads it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.data.dataset import Box
+
+Relevance = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What speaks for a word at a place of a caption and, below zero, against it.
+
+    With LRP, `total` (the word's logit) = `image` + `language` + `bias` + `epsilon`, and `image` =
+    the sum of `picture` + `encoder`. Other methods promise no such sums; `remainder` is what is
+    missing.
+
+    >>> words = np.float32([0.5, 1.0])
+    >>> box = (0.0, 0.0, 1.0, 1.0)
+    >>> why = Explanation("lrp", "cat", 1, 5.0, np.float32([3]), (box,), ("<start>", "a"), words)
+    >>> why.image, why.language, round(why.image_share, 3), why.remainder
+    (3.0, 1.5, 0.667, 0.5)
+    """
+
+    method: str
+    word: str  # what is explained; at this place the caption may say another
+    place: int  # of the word in the caption, from 0
+    total: float
+    regions: Relevance  # (L,)
+    boxes: tuple[Box, ...]  # of the regions, as fractions of the picture
+    previous: tuple[str, ...]  # the words before, <start> first
+    words: Relevance  # (place + 1,): of each of them
+    # (H, W), with the pixels of the picture. Where the method stops at the regions, each is spread
+    # over its box. None if there is no picture, but its regions alone.
+    picture: Relevance | None = field(default=None, repr=False)
+    bias: float = 0.0  # absorbed by constants: biases, positions and the like
+    epsilon: float = 0.0  # absorbed by ε
+    encoder: float = 0.0  # what the encoder absorbed between the regions and the pixels
+
+    @property
+    def image(self) -> float:
+        """The relevance of the picture, as its regions have it."""
+        return float(self.regions.sum())
+
+    @property
+    def language(self) -> float:
+        """The relevance of the words before."""
+        return float(self.words.sum())
+
+    @property
+    def image_share(self) -> float:
+        """How much of the relevance of inputs is the picture's, from 0 to 1, signs disregarded."""
+        image, language = abs(self.image), abs(self.language)
+        return image / max(image + language, 1e-12)
+
+    @property
+    def remainder(self) -> float:
+        """What neither inputs nor constants nor ε account for."""
+        return self.total - self.image - self.language - self.bias - self.epsilon

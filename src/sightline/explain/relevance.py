@@ -1,0 +1,199 @@
+"""Running a captioner's own forward pass with its operations replaced by rules.
+
+There is no second copy of any captioner. A mode stands between the model and torch: of every
+operation whose inputs carry relevance it looks up the rule. Who carries relevance is known by
+`requires_grad`: word vectors, regions and pixels do, and all that is made of them, but for what
+comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax,
+and the goal's normalisation. Its output is cut off, a constant like any other, so that of
+gate times signal the signal takes all (Arras et al. 2017), and nothing goes into the network that
+made the attention.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from sightline.explain.convolution import Convolution
+from sightline.explain.rules import (
+    absorb,
+    carry,
+    guide,
+    halve,
+    multiply,
+    normalise,
+    refuse,
+)
+
+GATES = {"sigmoid", "softmax", "log_softmax", "normalize"}
+SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
+REDUCTIONS = {"sum", "mean"}
+PRODUCTS = {"mul", "__rmul__", "matmul"}
+RECTIFIERS = {"relu", "relu6"}
+SQUASHES = {"tanh", "relu6"}
+# What is linear in its first input, or picks from it: the gradient is the rule.
+PLAIN = {
+    *("cat", "stack", "split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
+    *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg", "pad"),
+    *("__getitem__", "gather", "masked_fill", "detach", "relu", "max_pool2d", "dropout"),
+}
+
+
+class Tracing(TorchFunctionMode):
+    """Makes word vectors inputs that gradients are taken of; else changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[Tensor] = []  # each (B, K, T, D)
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        name = getattr(function, "__name__", "")
+        if not torch.is_grad_enabled():
+            return function(*args, **(kwargs or {}))
+        if name == "embedding":
+            vectors: Tensor = function(*args, **(kwargs or {}))
+            self.words.append(vectors.detach().requires_grad_())
+            return self.words[-1]
+        return self.apply(name, function, args, kwargs or {})
+
+    def apply(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What an operation gives under this mode."""
+        return function(*args, **kwargs)
+
+
+class Guided(Tracing):
+    """Rectifiers pass on positive gradients alone: guided backpropagation."""
+
+    def apply(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        output = function(*args, **kwargs)
+        return guide(output) if name in RECTIFIERS else output
+
+
+class Relevance(Tracing):
+    """Every operation carries relevance backwards by its rule, as multipliers R / x.
+
+    `ledger` `(2, B)` is an input, too: the first row of its gradient is what constants (biases,
+    positions) absorbed of each picture's relevance, the second what ε did.
+
+    >>> x, mode = torch.tensor([[1.0, 2.0]], requires_grad=True), Relevance(1, epsilon=0.0)
+    >>> with mode:
+    ...     y = torch.sigmoid(x) * torch.tanh(x)
+    >>> bool(torch.isclose(x * torch.autograd.grad(y.sum(), x)[0], y).all())  # R(x) = R(y) = y
+    True
+    """
+
+    def __init__(
+        self, pictures: int, epsilon: float = 0.01, dtype: torch.dtype = torch.float32
+    ) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self.ledger = torch.zeros(2, pictures, dtype=dtype, requires_grad=True)
+        self._convolved: tuple[Tensor, Convolution] | None = None  # the last one
+
+    def apply(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if name == "scaled_dot_product_attention":
+            return self._attend(*args, **kwargs)
+        if name == "linear" and args[0].requires_grad:
+            return self._multiply(*args, **kwargs)
+        if name == "layer_norm" and args[0].requires_grad:
+            return self._normalise(*args, **kwargs)
+        if name == "conv2d" and args[0].requires_grad:
+            return self._convolve(*args, **kwargs)
+        if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
+            return self._convolved[1].output(function)
+        if name == "div":  # (a divisor is a constant)
+            return function(args[0], _detached(args[1]), **kwargs)
+        output = function(*args, **kwargs)
+        if not isinstance(output, Tensor) or not output.requires_grad or name in PLAIN:
+            return output
+        if name in GATES:
+            return output.detach()
+        if name in SQUASHES:
+            return carry(args[0], output)
+        if name in REDUCTIONS:
+            return self._absorb(output)
+        if name in PRODUCTS:
+            both = all(isinstance(part, Tensor) and part.requires_grad for part in args[:2])
+            product = halve(output) if both else output
+            return self._absorb(product) if name == "matmul" else product
+        if name in SUMS:
+            without = [_zeroed(part) for part in args[:2]]
+            constants = any(one is two for one, two in zip(without, args[:2], strict=True))
+            return self._absorb(output, function(*without, **kwargs) if constants else None)
+        return refuse(output, name)
+
+    def _absorb(self, z: Tensor, constant: Tensor | float | None = None) -> Tensor:
+        if isinstance(constant, Tensor):
+            constant = constant.detach()
+        return absorb(z, constant, self.epsilon, self.ledger)
+
+    def _multiply(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        bias = None if bias is None else bias.detach()
+        return multiply(x, weight.detach(), bias, self.epsilon, self.ledger)
+
+    def _attend(
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        attn_mask: Tensor,
+        *,
+        scale: float | None = None,
+    ) -> Tensor:
+        """Attention in plain operations, its weights constants."""
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        with torch.no_grad():
+            energy = (query * scale) @ keys.transpose(-2, -1)
+            weights = functional.softmax(energy.masked_fill(~attn_mask, float("-inf")), -1)
+        return self._absorb(weights @ values)
+
+    def _normalise(
+        self,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        assert len(shape) == 1
+        return normalise(x, weight, bias, eps, self.ledger)
+
+    def _convolve(
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        convolution = Convolution(x, weight, bias, options, self.ledger)
+        output = convolution.output()
+        self._convolved = output, convolution
+        return output
+
+
+def _detached(part: Any) -> Any:
+    return part.detach() if isinstance(part, Tensor) else part
+
+
+def _zeroed(part: Any) -> Any:
+    """Nothing in place of a signal; a constant as it is."""
+    return torch.zeros_like(part) if isinstance(part, Tensor) and part.requires_grad else part

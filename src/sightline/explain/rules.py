@@ -1,0 +1,236 @@
+"""The rules of layer-wise relevance propagation, one for each kind of operation.
+
+Relevance R of a number x is carried backwards as the multiplier c = R / x. Then a map that is
+linear in what carries relevance needs no rule, since its gradient is the rule without ε; cutting,
+joining and reshaping need none either; and nothing is ever divided by a small activation. What a
+rule keeps from going on is written to the ledger `(2, B)`, an input whose gradient is what
+constants and what ε absorbed for each of B pictures: so autograd adds it up, for every explained
+word apart.
+
+The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, sums and
+convolutions, Arras et al. 2017 for gates.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sightline.errors import SightlineError
+
+
+def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor) -> Tensor:
+    """The ε-rule at the sum `z` `(B, ...)`, of which `constant` is the part without relevance.
+
+    R_j = z_j / (z + ε sign z) R for every part z_j of the sum; that of the constant, and what ε
+    holds back, is absorbed.
+
+    >>> x, ledger = torch.tensor([[1.0]], requires_grad=True), torch.zeros(2, 1, requires_grad=True)
+    >>> z = absorb(x + 3, 3.0, 4.0, ledger)
+    >>> c, absorbed = torch.autograd.grad(z, (x, ledger))
+    >>> c.item(), absorbed.flatten().tolist()  # of R = 4: x has 1/8 of it, 3 has 3/8, ε has half
+    (0.5, [1.5, 2.0])
+    """
+    return apply(_Absorb, z, constant, epsilon, ledger)
+
+
+def multiply(
+    x: Tensor, weight: Tensor, bias: Tensor | None, epsilon: float, ledger: Tensor
+) -> Tensor:
+    """The ε-rule for a linear map, as `functional.linear` has it.
+
+    >>> x, ledger = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.zeros(2, 1)
+    >>> z = multiply(x, torch.tensor([[3.0, -1.0]]), None, 0.0, ledger)
+    >>> (x * torch.autograd.grad(z, x)[0]).tolist()
+    [[3.0, -2.0]]
+    """
+    return absorb(apply(_Linear, x, weight, bias), bias, epsilon, ledger)
+
+
+def carry(x: Tensor, y: Tensor) -> Tensor:
+    """`y` = f(x), number by number, with f(0) = 0: all relevance of y goes to x.
+
+    >>> x = torch.tensor([0.0, 0.5], requires_grad=True)
+    >>> torch.autograd.grad(carry(x, torch.tanh(x)).sum(), x)[0].tolist()  # tanh(x) / x
+    [1.0, 0.9242343306541443]
+    """
+    return apply(_Carry, x, y.detach())
+
+
+def halve(product: Tensor) -> Tensor:
+    """A product of two signals: either gets half of the relevance.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.grad(halve(x * x), x)[0].item()  # of R = 9, x has 3 x 3
+    3.0
+    """
+    return apply(_Scale, product, 0.5)
+
+
+def normalise(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, norm_epsilon: float, ledger: Tensor
+) -> Tensor:
+    """Layer norm over the last axis, whose divisor is a constant: a linear map of `x`.
+
+    >>> x, ledger = torch.tensor([[1.0, 3.0]], requires_grad=True), torch.zeros(2, 1)
+    >>> normalise(x, None, None, 0.0, ledger).tolist()
+    [[-1.0, 1.0]]
+    """
+    scale = (x.detach().var(-1, correction=0, keepdim=True) + norm_epsilon).rsqrt()
+    if weight is not None:
+        scale = scale * weight.detach()
+    y = (x - x.mean(-1, keepdim=True)) * scale
+    if bias is None:
+        return y
+    return absorb(y + bias.detach(), bias.detach(), 0.0, ledger)
+
+
+def refuse(x: Tensor, name: str) -> Tensor:
+    """What an operation without a rule gave: an error, if relevance ever arrives there."""
+    return apply(_Refuse, x, name)
+
+
+def guide(y: Tensor) -> Tensor:
+    """What a rectifier gave: positive gradients alone go on to it (Springenberg et al. 2015).
+
+    >>> x = torch.tensor([1.0, 1.0, -1.0], requires_grad=True)
+    >>> y = guide(torch.relu(x))
+    >>> torch.autograd.grad(y, x, torch.tensor([2.0, -2.0, 2.0]))[0].tolist()
+    [2.0, 0.0, 0.0]
+    """
+    return apply(_Guide, y)
+
+
+def apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
+    output: Tensor = rule.apply(*inputs)  # type: ignore[no-untyped-call]
+    return output
+
+
+class _Absorb(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(z, constant if isinstance(constant, Tensor) else None)
+        ctx.number = constant if isinstance(constant, float | int) else None
+        ctx.epsilon = epsilon
+        return z[...]  # (`view_as` would lose that channels are last)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        z, constant = ctx.saved_tensors
+        constant = ctx.number if constant is None else constant
+        held = ctx.epsilon / (z.abs() + ctx.epsilon) if ctx.epsilon else torch.zeros_like(z)
+        passed = 1 - held
+        lost = [z * held] if constant is None else [z * held, passed * constant]
+        return c * passed, None, None, count(c, [last_channels(part) for part in lost])
+
+
+def count(c: Tensor, lost: list[Tensor]) -> Tensor:
+    """The ledger `(2, B)` of multipliers `(B, ...)`: what constants absorbed, then what ε did.
+
+    `lost` is what is lost for a multiplier of one: `(B, n)` to ε and, if there are any, `(B, n)` to
+    constants. A product of matrices, from which each picture's own entries are taken, is several
+    times as fast as to multiply number by number and to sum.
+    """
+    rows = last_channels(c)
+    absorbed = [(rows @ part.T).diagonal() for part in lost]
+    if len(absorbed) == 1:
+        absorbed.append(torch.zeros_like(absorbed[0]))
+    return torch.stack(absorbed[::-1])
+
+
+def last_channels(x: Tensor) -> Tensor:
+    """`(B, ...)` to `(B, n)`; feature maps are kept with their channels last, so nothing moves."""
+    return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(weight)
+        return functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        return apply(_Multiply, c, *ctx.saved_tensors), None, None
+
+
+class _Multiply(torch.autograd.Function):
+    """`c @ weight`, sparing what is nothing: most of what gates and later words are given."""
+
+    @staticmethod
+    def forward(c: Tensor, weight: Tensor) -> Tensor:
+        rows = c.reshape(-1, len(weight))
+        columns = rows.any(0).nonzero()
+        if not len(columns):
+            return c.new_zeros(*c.shape[:-1], weight.shape[1])
+        block = slice(int(columns[0]), int(columns[-1]) + 1)
+        live = rows.any(1)
+        if live.all():
+            onward = rows[:, block] @ weight[block]
+        else:
+            onward = rows.new_zeros(len(rows), weight.shape[1])
+            onward[live] = rows[live, block] @ weight[block]
+        return onward.view(*c.shape[:-1], -1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        """Nothing is kept: nobody asks for the gradient of a multiplier."""
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], c: Tensor, weight: Tensor
+    ) -> tuple[Tensor, int | None]:
+        # Products of the last axis alone: one more in front changes nothing.
+        batch = in_dims[0]
+        assert batch is not None
+        return _Multiply.forward(c.movedim(batch, 0), weight), 0
+
+
+class _Carry(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(torch.where(x == 0, 1, y / x))
+        return y[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        (ratio,) = ctx.saved_tensors
+        return c * ratio, None
+
+
+class _Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        return c * ctx.factor, None
+
+
+class _Refuse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return x[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        raise SightlineError(
+            f"lrp: there is no rule for '{ctx.name}', which carries relevance in this captioner; "
+            "explain it by another method"
+        )
+
+
+class _Guide(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor) -> Tensor:
+        return y[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> Tensor:
+        return c.clamp(min=0)

@@ -1,0 +1,150 @@
+"""Gradients against their definitions; occlusion against hiding by hand."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+import sightline
+from sightline.data.vocabulary import UNKNOWN
+from sightline.encoders.regions import Regions
+from sightline.explain.gradients import (
+    grad_cam,
+    gradient_input,
+    guided_backpropagation,
+    guided_grad_cam,
+)
+from sightline.explain.occlusion import occlusion
+from sightline.explain.subject import Subject
+from tiny_models import REGION_DIM, create
+
+
+def make(name="spatial_transformer"):
+    torch.manual_seed(0)
+    mask = torch.tensor([[True, True, False, True, True]])
+    regions = Regions(torch.randn(1, 5, REGION_DIM).double(), mask, torch.rand(1, 5, 4).double())
+    tokens = torch.tensor([[[1, 7, 4, 9]]])
+    return Subject(create(name, 0), regions, tokens, torch.tensor([[2]]), torch.tensor([[6]]))
+
+
+def logit(subject, vectors=None, mask=None, tokens=None):
+    own = subject.regions
+    regions = Regions(
+        own.vectors if vectors is None else vectors, own.mask if mask is None else mask, own.boxes
+    )
+    tokens = subject.tokens if tokens is None else tokens
+    return subject.model(regions, tokens).logits[0, 0, 2, 6]
+
+
+def test_gradients_are_those_of_the_logit():
+    subject = make()
+    vectors = subject.regions.vectors.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(logit(subject, vectors), vectors)
+    gradient, vectors = gradient[0], vectors.detach()[0]
+    torch.testing.assert_close(gradient_input(subject).regions[0, 0], (gradient * vectors).sum(-1))
+    torch.testing.assert_close(guided_backpropagation(subject).regions[0, 0], gradient.sum(-1))
+    there = subject.regions.mask[0]
+    cam = (vectors @ gradient[there].mean(0)) * there
+    torch.testing.assert_close(grad_cam(subject).regions[0, 0], cam)
+
+
+def test_of_words_it_is_the_gradient_of_their_vectors():
+    subject = make("soft_attention")
+    embedding = subject.model.embedding
+    embedding.requires_grad_()
+    (gradient,) = torch.autograd.grad(logit(subject), embedding.weight)
+    rows = subject.tokens[0, 0]
+    expected = gradient[rows].sum(-1)
+    expected[3] = 0  # after the place
+    torch.testing.assert_close(grad_cam(subject).words[0, 0], expected)
+    product = (gradient * embedding.weight.detach())[rows].sum(-1)
+    product[3] = 0
+    torch.testing.assert_close(gradient_input(subject).words[0, 0], product)
+
+
+def test_occlusion_is_what_the_logit_loses():
+    subject = make()
+    found = occlusion(subject, batch=2)
+    for region in (0, 4):
+        mask = subject.regions.mask.clone()
+        mask[0, region] = False
+        fall = logit(subject) - logit(subject, mask=mask)
+        torch.testing.assert_close(found.regions[0, 0, region], fall)
+    assert found.regions[0, 0, 2] == 0
+    tokens = subject.tokens.clone()
+    tokens[0, 0, 1] = UNKNOWN
+    torch.testing.assert_close(found.words[0, 0, 1], logit(subject) - logit(subject, tokens=tokens))
+    assert found.words[0, 0, 3] == 0
+
+
+def test_the_only_region_is_hidden_as_nothing():
+    subject = make()
+    one = Subject(
+        subject.model,
+        Regions(
+            subject.regions.vectors,
+            torch.tensor([[False, True, False, False, False]]),
+            subject.regions.boxes,
+        ),
+        subject.tokens,
+        subject.places,
+        subject.words,
+    )
+    found = occlusion(one).regions[0, 0]
+    assert found.isfinite().all()
+    assert found.nonzero().flatten().tolist() == [1]
+
+
+@pytest.fixture(scope="module")
+def pictured(checkpoint, examples):
+    """A word of a photograph, with the encoder's input of 64 x 64 pixels and its 4 x 4 regions."""
+    captioner = sightline.load(checkpoint)
+    pixels = torch.from_numpy(captioner.encoder.preprocessing.load(examples / "cat.jpg")[0])[None]
+    regions = captioner.encoder(pixels, torch.tensor([[0.0, 0.0, 1.0, 1.0]]))
+    x = captioner.encoder.normalise(pixels)
+    question = torch.tensor([[1]]), torch.tensor([[7]])
+    return Subject(
+        captioner.model, regions, torch.tensor([[[1, 4]]]), *question, captioner.encoder, x
+    )
+
+
+def through(pictured, x):
+    """The logit asked for, of the encoder's input."""
+    vectors = pictured.encoder.features(x).flatten(2).transpose(1, 2)
+    regions = Regions(vectors, pictured.regions.mask, pictured.regions.boxes)
+    return pictured.model(regions, pictured.tokens).logits[0, 0, 1, 7]
+
+
+def test_of_pixels_it_is_the_gradient_through_the_encoder(pictured):
+    x = pictured.x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(through(pictured, x), x)
+    expected = (gradient * pictured.x)[0].sum(0)
+    torch.testing.assert_close(gradient_input(pictured).pixels[0, 0], expected)
+
+
+def test_rectifiers_of_the_encoder_are_guided(pictured, monkeypatch):
+    """In place of each rectifier, one that clamps the gradient by a hook."""
+    x = pictured.x.clone().requires_grad_()
+    plain = functional.relu6
+
+    def guided(z, inplace=False):
+        y = plain(z)
+        y.register_hook(lambda c: c.clamp(min=0))
+        return y
+
+    monkeypatch.setattr("sightline.encoders.activations.F.relu6", guided)
+    (gradient,) = torch.autograd.grad(through(pictured, x), x)
+    monkeypatch.undo()
+    found = guided_backpropagation(pictured).pixels[0, 0]
+    torch.testing.assert_close(found, gradient[0].sum(0))
+    cam = grad_cam(pictured).regions[0, 0].clamp(min=0).view(4, 4)
+    weights = cam.repeat_interleave(16, 0).repeat_interleave(16, 1) / 256
+    torch.testing.assert_close(guided_grad_cam(pictured).pixels[0, 0], found * weights)
+
+
+def test_a_hidden_cell_is_painted_over_and_encoded_anew(pictured):
+    x = pictured.x.clone()
+    x[:, :, 16:32, 32:48] = x.mean((2, 3), keepdim=True)
+    fall = through(pictured, pictured.x) - through(pictured, x)
+    torch.testing.assert_close(
+        occlusion(pictured).regions[0, 0, 6], fall.detach(), rtol=1e-3, atol=1e-5
+    )

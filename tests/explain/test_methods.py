@@ -1,0 +1,102 @@
+"""Every method, on every captioner, asked through one door."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import sightline
+from sightline.data.vocabulary import SPECIAL, Vocabulary
+from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError, SightlineError
+from sightline.explain.methods import explain, list_methods
+from tiny_models import CASES, REGION_DIM, VOCABULARY, create
+
+WORDS = [f"word{i}" for i in range(VOCABULARY - len(SPECIAL))]
+
+
+@pytest.fixture
+def regions():
+    torch.manual_seed(1)
+    mask = torch.tensor([[True, True, True, False, True, True]])
+    return Regions(torch.randn(1, 6, REGION_DIM).double(), mask, torch.rand(1, 6, 4).double())
+
+
+@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_of_regions_alone(case, method, regions):
+    model, vocabulary = create(*case), Vocabulary(WORDS)
+    caption = [4, 7, 5, 10]
+    why = explain(model, vocabulary, regions, caption, method=method)
+    assert [one.word for one in why] == [vocabulary.words[i] for i in caption]
+    logits = model(regions, torch.tensor([[[1, 4, 7, 5]]])).logits[0, 0]
+    for place, one in enumerate(why):
+        assert one.place == place
+        assert one.method == method
+        assert one.total == pytest.approx(logits[place, caption[place]].item())
+        assert one.regions.shape == (5,)
+        assert len(one.boxes) == 5
+        assert one.previous == ("<start>", *(vocabulary.words[i] for i in caption[:place]))
+        assert one.words.shape == (place + 1,)
+        assert one.picture is None
+        # (Before a layer norm, the gradients of a word's vector add up to nothing.)
+        if method in ("gradient_input", "lrp", "occlusion"):
+            assert np.abs(one.words).sum() > 1e-6
+        assert 0 <= one.image_share <= 1
+    assert max(np.abs(one.regions).sum() for one in why) > 1e-6
+    if method == "lrp":
+        assert all(abs(one.remainder) < 1e-5 for one in why)
+
+
+def test_a_word_that_was_not_said_can_be_asked_for(regions):
+    model, vocabulary = create("grid_td", 0), Vocabulary(WORDS)
+    asked = [1, "word6", (1, "word2"), (3, "word0")]
+    said, same, other, after = explain(model, vocabulary, regions, [4, 10, 5], asked)
+    assert (said.place, said.word, said.total) == (same.place, same.word, same.total)
+    assert (other.place, other.word) == (1, "word2")
+    assert not np.allclose(other.regions, said.regions)
+    assert len(after.words) == 4
+    for asked, message in [
+        ([7], "the caption has 3 words, and no place 7"),
+        (["word4"], "the caption does not say 'word4'"),
+        ([(0, "horse")], "does not know the word 'horse'"),
+        ("some", "'all' or a list"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            explain(model, vocabulary, regions, [4, 10, 5], asked)
+    with pytest.raises(ConfigError, match=r"no method is called 'lpr'; did you mean 'lrp'"):
+        explain(model, vocabulary, regions, [4], method="lpr")
+    assert explain(model, vocabulary, regions, [4], words=[]) == []
+
+
+@pytest.fixture(scope="module")
+def captioner(checkpoint):
+    return sightline.load(checkpoint)
+
+
+@pytest.mark.parametrize("method", list_methods())
+def test_of_a_picture_at_its_own_size(method, captioner, examples):
+    picture = Image.open(examples / "coffee.jpg").resize((90, 70))
+    why = captioner.explain(picture, "a red cup", words=["cup"], method=method)[0]
+    assert why.picture.shape == (70, 90)
+    assert why.regions.shape == (16,)
+    assert np.abs(why.picture).sum() > 0
+    if method in ("attention", "grad_cam", "occlusion"):  # they stop at the regions
+        assert why.picture.sum() == pytest.approx(why.image, rel=1e-3, abs=1e-5)
+    if method == "lrp":
+        assert abs(why.remainder) < 1e-4
+        assert why.picture.sum() + why.encoder == pytest.approx(why.image, abs=1e-4)
+
+
+def test_its_own_caption_is_explained_unless_one_is_given(captioner, examples):
+    caption = captioner.caption(examples / "cat.jpg")
+    for given in (None, caption, caption.text):
+        why = captioner.explain(examples / "cat.jpg", given, method="attention")
+        assert [one.word for one in why] == [word.text for word in caption.words]
+    np.testing.assert_allclose(why[1].regions, caption.words[1].attention, atol=1e-6)
+
+
+def test_an_ensemble_is_refused(checkpoint, examples):
+    both = sightline.load(checkpoint, checkpoint)
+    with pytest.raises(SightlineError, match="one by one"):
+        both.explain(examples / "cat.jpg", "a cat")
