@@ -134,7 +134,7 @@ class Captioner:
         if caption is None:
             caption = self.caption(opened)
         pixels, windows = self._prepare([opened])
-        regions = self.regions([opened])
+        regions = self._encode(pixels, windows)
         sight = Sight(
             self.encoder, self.encoder.normalise(pixels), windows[0], (opened.height, opened.width)
         )
@@ -143,8 +143,11 @@ class Captioner:
 
     def regions(self, pictures: Sequence[Image]) -> Regions:
         """What the encoder sees of opened pictures."""
+        return self._encode(*self._prepare(pictures))
+
+    def _encode(self, pixels: Tensor, windows: Tensor) -> Regions:
         with torch.inference_mode():
-            regions = self.encoder(*self._prepare(pictures))
+            regions = self.encoder(pixels, windows)
         # Half precision, as in the cache that training reads: the same numbers in, the same out.
         return Regions(regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone())
 

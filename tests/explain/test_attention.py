@@ -41,6 +41,7 @@ def test_one_head_of_one_layer(subject):
         ({"weights": "raw", "head": -3}, "there are 2 heads, and -3 is none"),
         ({"head": 0}, "goes with weights 'raw' or 'aligned'"),
         ({"weights": "rollout", "head": 0}, "of all layers and heads"),
+        ({"weights": "rwa"}, "weights are one of reported, raw, aligned, rollout, not 'rwa'"),
     ],
 )
 def test_what_there_is_not_is_refused(subject, options, message):

@@ -9,15 +9,14 @@ import yaml
 from safetensors.torch import load_file
 
 from sightline.checkpoint import read_pointers
-from sightline.data.vocabulary import END, PAD, START
-from sightline.encoders.regions import Regions
+from sightline.data.vocabulary import PAD
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
-from sightline.training.batch import CaptionBatch
 from sightline.training.loop import train
 from sightline.training.objective import create_objective
 from sightline.training.recipe import load_recipe
+from tiny_batch import make_batch
 
 SIZES = {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 12}
 
@@ -25,15 +24,6 @@ SIZES = {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "feed
 def make_model(name: str = "aligned_transformer", **options: Any) -> CaptionModel:
     torch.manual_seed(0)
     return create_model(name, 12, 5, {**SIZES, "dropout": 0.0, **options})
-
-
-def make_batch(weight: float = 1.0) -> CaptionBatch:
-    torch.manual_seed(1)
-    targets = torch.tensor([[[5, 6, END], [7, END, PAD]], [[8, END, PAD], [PAD, PAD, PAD]]])
-    inputs = torch.cat([torch.full_like(targets[..., :1], START), targets[..., :-1]], -1)
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    regions = Regions(torch.randn(2, 3, 5), mask, torch.zeros(2, 3, 4))
-    return CaptionBatch(regions, inputs, targets, weight)
 
 
 def losses(terms: Any) -> torch.Tensor:

@@ -262,8 +262,9 @@ def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
     names = {"best": best.parent.name, "last": last.parent.name, "stage-1": best.parent.name}
     assert read_pointers(run) == names
     assert last.read_bytes() == best.read_bytes()
-    # To go on with the run is to find it finished.
+    # The history says so. To go on with the run is to find it finished.
     history = (run / "history.jsonl").read_bytes()
+    assert json.loads(history.splitlines()[-1]) == {"step": 30, "epoch": 5, "back_to": 6}
     fabric = Fabric(accelerator="cpu", devices=1)
     again = Trainer(fabric, load_recipe(tiny_recipe, overrides), run, False)
     again.resume()
@@ -318,6 +319,10 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "needs at least 2"),
         ("then=[{objective: {name: self_critical}, epochs: 0}]", "then.epochs: must be at least 1"),
         ("then=[{objective: {samples: 5}, epochs: 1}]", "then.objective: 'name' is missing"),
+        (
+            "then=[{objective: {name: self_critical}, epochs: 1, dev: {metric: CIDEr-D}}]",
+            "then.dev: 'metric' and 'pictures' must be those of the whole run",
+        ),
         ("accelerator=abacus", "accelerator"),
         ("precision=none", "recipe: Precision 'none' is invalid"),
     ):

@@ -4,17 +4,16 @@ import pytest
 import torch
 from torch.nn import functional
 
-from sightline.data.vocabulary import END, PAD, START
-from sightline.encoders.regions import Regions
+from sightline.data.vocabulary import PAD
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
-from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import (
     CrossEntropy,
     CrossEntropyOptions,
     doubly_stochastic_penalty,
 )
 from sightline.training.objective import create_objective
+from tiny_batch import make_batch
 
 SIZES = {"region_width": 6, "word_width": 6, "state_width": 8, "attention_width": 6, "dropout": 0.0}
 
@@ -22,15 +21,6 @@ SIZES = {"region_width": 6, "word_width": 6, "state_width": 8, "attention_width"
 def make_model(name: str = "soft_attention", **options: float) -> CaptionModel:
     torch.manual_seed(0)
     return create_model(name, 12, 5, {**SIZES, **options})
-
-
-def make_batch(weight: float = 1.0) -> CaptionBatch:
-    torch.manual_seed(1)
-    targets = torch.tensor([[[5, 6, END], [7, END, PAD]], [[8, END, PAD], [PAD, PAD, PAD]]])
-    inputs = torch.cat([torch.full_like(targets[..., :1], START), targets[..., :-1]], -1)
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    regions = Regions(torch.randn(2, 3, 5), mask, torch.zeros(2, 3, 4))
-    return CaptionBatch(regions, inputs, targets, weight)
 
 
 def test_counts_leave_padding_out() -> None:

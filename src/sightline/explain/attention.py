@@ -1,6 +1,6 @@
 """Attention as an explanation: where a word looked, whatever came of it."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -26,6 +26,9 @@ def attention(
     `rollout`, which follows raw attention down the layers, each keeping half of what it was given
     (Abnar and Zuidema 2020, for attention over the picture alone).
     """
+    if weights not in get_args(Weights):
+        known = ", ".join(get_args(Weights))
+        raise ConfigError(f"attention: weights are one of {known}, not '{weights}'")
     model, tokens = subject.model, subject.tokens
     memory = model.encode(subject.regions)
     unrolled = model.unroll(tokens, memory)

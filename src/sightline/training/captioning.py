@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
-
 from sightline.data.dataset import CaptionedImage
 from sightline.data.region_cache import RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
@@ -11,6 +9,7 @@ from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.metrics.report import measure
 from sightline.models.interface import CaptionModel
 from sightline.progress import progress
+from sightline.training.drawing import captioning
 
 METRICS = ("bleu", "rouge-l", "cider-d")
 
@@ -28,17 +27,14 @@ def caption_cached(
     """The best caption of each picture, by beam search over its cached regions."""
     rows = cache.rows([picture_key(image.picture) for image in images])
     device = next(model.parameters()).device
-    was_training = model.training
-    model.eval()
     captions: list[str] = []
     bar = progress(None, "captioning", total=len(rows), unit="picture", show=show_progress)
-    with bar, torch.no_grad():
+    with bar, captioning(model):
         for start in range(0, len(rows), batch_size):
             batch = cache.regions(rows[start : start + batch_size]).to(device)
             found = beam_search(model, model.encode(batch), options)
             captions += [vocabulary.decode(best) for best in found.tokens[:, 0].tolist()]
             bar.update(len(batch))
-    model.train(was_training)
     return captions
 
 

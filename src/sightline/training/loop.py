@@ -78,6 +78,9 @@ def check(recipe: Recipe) -> None:
         model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
     for stage in recipe.stages():
         create_objective(stage.objective).check(model)
+        # The best checkpoint is that of all stages: their scores must be of one kind.
+        if (stage.dev.metric, stage.dev.pictures) != (recipe.dev.metric, recipe.dev.pictures):
+            raise ConfigError("then.dev: 'metric' and 'pictures' must be those of the whole run")
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
@@ -306,6 +309,7 @@ class Trainer:
         if recipe.dev.tolerance is not None and score < at.best_score - recipe.dev.tolerance:
             self._roll_back()
             at.finished = True
+            self._record({"step": at.step, "epoch": at.epoch, "back_to": at.best_step})
 
     def _roll_back(self) -> None:
         """Back to the weights of the best checkpoint."""
