@@ -106,12 +106,25 @@ def test_within_a_length_the_company_changes():
     assert any(a != b for a, b in pairwise(partners))
 
 
-@given(st.integers(1, 50), sizes, seeds, epochs)
-def test_image_batches(count, size, seed, epoch):
-    batches = image_batches(count, batch_size=size, seed=seed)
+@given(lengths, sizes, seeds, epochs)
+def test_image_batches(longest, size, seed, epoch):
+    batches = image_batches(longest, batch_size=size, seed=seed)
     found = listed(batches.epoch(epoch))
-    assert sorted(index for batch in found for index in batch) == list(range(count))
+    assert sorted(index for batch in found for index in batch) == list(range(len(longest)))
     assert sorted(map(len, found), reverse=True)[:-1] == [size] * (len(found) - 1)
+    # Laid end to end, the shortest first, no batch reaches into the lengths of another.
+    ranges = sorted((min(own), max(own)) for own in ([longest[i] for i in b] for b in found))
+    assert all(before[1] <= after[0] for before, after in pairwise(ranges))
+
+
+def test_pictures_of_one_length_change_company_and_lengths_come_in_any_order():
+    batches = image_batches([3, 5] * 20, batch_size=2, seed=0)
+    partners = [
+        next(b for b in map(set, listed(batches.epoch(epoch))) if 0 in b) for epoch in range(5)
+    ]
+    assert any(a != b for a, b in pairwise(partners))
+    order = [batch[0] % 2 for batch in listed(batches.epoch(0))]
+    assert order not in (sorted(order), sorted(order, reverse=True))
 
 
 def test_the_order_is_the_same_on_every_machine():

@@ -70,7 +70,8 @@ class TrainingBatches:
         self.batches: Batches
         if recipe.by == "image":
             self.items = [(i, slice(None)) for i in range(len(images))]
-            self.batches = image_batches(len(images), **share)
+            longest = [max(map(len, own)) for own in self.captions]
+            self.batches = image_batches(longest, **share)
         else:
             self.items = [
                 (i, slice(k, k + 1)) for i, own in enumerate(self.captions) for k in range(len(own))
