@@ -1,6 +1,6 @@
 """Image captions you can check: every word shows what it looked at.
 
-captioner = sightline.load("runs/flickr8k")
+captioner = sightline.load()  # or a training run: load("runs/flickr8k")
 caption = captioner.caption("photo.jpg")
 print(caption.text, caption.words[1].alternatives)
 caption.plot("photo-attention.png")

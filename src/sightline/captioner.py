@@ -33,7 +33,7 @@ Picture = Path | str | bytes | Image
 class Captioner:
     """An image encoder, a captioner and its words, ready for pictures.
 
-    >>> captioner = sightline.load("runs/flickr8k")  # doctest: +SKIP
+    >>> captioner = sightline.load()  # doctest: +SKIP
     >>> captioner.caption("photo.jpg").text  # doctest: +SKIP
     'a dog runs through the grass'
     """
@@ -50,10 +50,11 @@ class Captioner:
 
     @classmethod
     def load(cls, *paths: Path | str) -> "Captioner":
-        """From a checkpoint folder or a training run; from several, their ensemble."""
-        if not paths:
-            raise ConfigError("no checkpoint was named: give a folder or a training run")
-        folders = [find_checkpoint(Path(path)) for path in paths]
+        """From a checkpoint folder or a training run; from several, their ensemble.
+
+        From nothing: the captioner that comes with the package.
+        """
+        folders = [find_checkpoint(Path(path)) for path in paths] or [find_checkpoint()]
         configs = [load_config(folder) for folder in folders]
         for folder, config in zip(folders[1:], configs[1:], strict=True):
             for part in ("vocabulary", "encoder"):

@@ -27,6 +27,7 @@ from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
 
 FORMAT = 1
+BUNDLED = Path(__file__).with_name("bundled")  # the captioner that comes with the package
 
 
 def save_checkpoint(
@@ -87,8 +88,15 @@ def write_pointers(run: Path, pointers: dict[str, str]) -> None:
             shutil.rmtree(folder)
 
 
-def find_checkpoint(path: Path, stage: int | None = None) -> Path:
-    """The checkpoint folder that `path` means: itself, or the best one of a run or of its stage."""
+def find_checkpoint(path: Path | None = None, stage: int | None = None) -> Path:
+    """The checkpoint folder that `path` means: itself, or the best one of a run or of its stage.
+
+    Without a path it is the captioner that comes with the package.
+
+    >>> find_checkpoint().name
+    'bundled'
+    """
+    path = path or BUNDLED
     if (path / "config.json").is_file():
         return path
     if pointers := read_pointers(path):
@@ -117,6 +125,19 @@ def load_config(folder: Path) -> dict[str, Any]:
         if part not in config:
             raise CheckpointError(f"{folder / 'config.json'}: '{part}' is missing")
     return config
+
+
+def pack_checkpoint(source: Path, folder: Path, card: str | None = None) -> None:
+    """A checkpoint to give away: in half precision, and without what only training needs.
+
+    The captioner computes in full precision all the same; its weights are rounded.
+    """
+    if folder.exists() and not (folder / "config.json").is_file():
+        raise CheckpointError(f"{folder}: holds something else; name a new folder")
+    config = load_config(source)
+    model, _ = load_model(source, config)
+    card = (source / "README.md").read_text("utf-8") if card is None else card
+    save_checkpoint(folder, model.half(), config, card)
 
 
 def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:

@@ -7,10 +7,12 @@ import math
 import numpy as np
 from click.testing import CliRunner
 
+import sightline
 from sightline.cli.evaluate import command
 from sightline.data.scenes import make_scene_dataset, write_scenes
-from sightline.errors import MissingExtraError
+from sightline.errors import ConfigError, MissingExtraError
 from sightline.metrics import Score
+from sightline.metrics.diversity import diversity
 
 
 def no_constant(name):
@@ -51,3 +53,20 @@ def test_a_metric_that_cannot_be_had_does_not_cost_the_captions(checkpoint, tmp_
     result = CliRunner().invoke(command, options)
     assert isinstance(result.exception, MissingExtraError)
     assert len(json.loads((tmp_path / "out" / "captions.json").read_text())) == 2
+
+
+def test_without_a_run_it_is_the_bundled_captioner_that_is_evaluated(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
+    monkeypatch.chdir(tmp_path)
+    options = ["--data", str(data), "--metrics", "bleu"]
+    assert CliRunner().invoke(command, options, catch_exceptions=False).exit_code == 0
+    captions = json.loads((tmp_path / "evaluation-test" / "captions.json").read_text())
+    bundled = sightline.load().caption(sorted((tmp_path / "scenes" / "images").glob("test*")))
+    assert sorted(c["caption"] for c in captions) == sorted(c.text for c in bundled)
+    summary = json.loads((tmp_path / "evaluation-test" / "scores.json").read_text())
+    assert summary["bad_endings"] == diversity([c.text for c in bundled]).bad_endings
+
+    result = CliRunner().invoke(command, [])
+    assert isinstance(result.exception, ConfigError)
+    assert "--data" in str(result.exception)

@@ -26,6 +26,8 @@ def test_models_lists_every_registered_one() -> None:
     result = CliRunner().invoke(models, ["--json"])
     rows = json.loads(result.output)
     assert [row["name"] for row in rows] == list_models()
+    assert sum(row["bundled"] for row in rows) == 1
     assert all(row["parameters"] > 1e6 and row["paper"] for row in rows)
     table = CliRunner().invoke(models, [])
     assert all(name in table.output for name in list_models())
+    assert "In the box: a trained " in table.output

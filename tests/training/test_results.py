@@ -33,7 +33,9 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
     assert (first.model, first.encoder) == ("soft_attention", "efficientnet_lite0")
     assert first.epochs == 2
     assert first.parameters == last.parameters > 1000
-    stored = json.loads((run / "evaluation-test-stage-1" / "scores.json").read_text())["scores"]
+    stored = json.loads((run / "evaluation-test-stage-1" / "scores.json").read_text())
+    assert first.bad_endings == stored["bad_endings"]
+    stored = stored["scores"]
     assert first.test == stored
     assert last.test == {}  # nobody has evaluated it
     records = [json.loads(line) for line in (run / "history.jsonl").open()]

@@ -22,8 +22,8 @@ _BATCH = 16
     "models",
     type=click.Path(path_type=Path),
     multiple=True,
-    required=True,
-    help="A checkpoint or a training run; given several times, their average.",
+    help="A checkpoint or a training run; given several times, their average. Default: the one "
+    "that comes with Sightline.",
 )
 @click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
 @click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")

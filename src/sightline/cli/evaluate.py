@@ -16,7 +16,7 @@ from sightline.files import atomic_write
 
 
 @click.command("evaluate")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option("--split", default="test", show_default=True)
 @click.option(
     "--data",
@@ -42,11 +42,11 @@ from sightline.files import atomic_write
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the captions (COCO results format), the scores and the per-image table; "
-    "default: evaluation-SPLIT (and -stage-N) in the run.",
+    "default: evaluation-SPLIT (and -stage-N) in the run, or here.",
 )
 @json_option
 def command(
-    run: Path,
+    run: Path | None,
     split: str,
     data: Path | None,
     images: Path | None,
@@ -59,13 +59,15 @@ def command(
 ) -> None:
     """Caption a split with the best checkpoint of RUN, and score the captions.
 
-    Regions come from the cache; pictures that are not in it yet are encoded first.
+    Regions come from the cache; pictures that are not in it yet are encoded first. Without RUN it
+    is the captioner that comes with Sightline that is evaluated, on --data.
     """
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
     from sightline.data.encode import encode_pictures
     from sightline.data.region_cache import RegionCache
     from sightline.decoding.beam import BeamOptions
+    from sightline.metrics.diversity import diversity
     from sightline.metrics.report import measure
     from sightline.training.captioning import caption_cached
     from sightline.training.data import dataset_of, load_recipe_of
@@ -74,6 +76,8 @@ def command(
     root = None
     if data is not None:
         dataset = open_dataset(data, images)
+    elif run is None:
+        raise ConfigError("name the dataset by --data, or a training run, which knows its own")
     else:
         recipe = load_recipe_of(run)
         dataset, root = dataset_of(recipe.data), recipe.encoder.cache
@@ -89,7 +93,9 @@ def command(
         captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
     )
     # Written before they are scored: a metric that is not installed should not cost the captions.
-    folder = output or run / (f"evaluation-{split}" + (f"-stage-{stage}" if stage else ""))
+    folder = output or (run or Path()) / (
+        f"evaluation-{split}" + (f"-stage-{stage}" if stage else "")
+    )
     with atomic_write(folder / "captions.json") as file:
         rows = zip(chosen, captions, strict=True)
         json.dump([{"image_id": i.id, "caption": c} for i, c in rows], file, ensure_ascii=False)
@@ -106,6 +112,8 @@ def command(
         "beam": beam,
         "length_power": length_power,
         "scores": {score.name: number(score.corpus) for score in scores},
+        # Captions trained on rewards are known to end in "with a" and the like.
+        "bad_endings": diversity(captions).bad_endings,
     }
     with atomic_write(folder / "scores.json") as file:
         json.dump(summary, file, indent=1)
@@ -116,5 +124,6 @@ def command(
     table.columns[1].justify = "right"
     for score in scores:
         table.add_row(escape(score.name), percent(score.corpus))
+    table.add_row("bad endings", percent(summary["bad_endings"]))
     console.print(table)
     console.print(f"\nCaptions, scores and a table per picture are in {escape(str(folder))}.")

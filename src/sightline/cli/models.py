@@ -3,6 +3,7 @@
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from sightline.cli.options import console, json_option, print_json
@@ -11,9 +12,15 @@ from sightline.cli.options import console, json_option, print_json
 @click.command("models")
 @json_option
 def command(as_json: bool) -> None:
-    """List the captioners that can be trained: name, paper, parameters at default size."""
+    """List the captioners that can be trained, and the trained one that comes with Sightline.
+
+    Parameters are counted at default size.
+    """
+    from sightline.checkpoint import find_checkpoint, load_config
     from sightline.models.registry import MODELS, create_model
 
+    folder = find_checkpoint()
+    bundled = load_config(folder)
     rows: list[dict[str, Any]] = []
     for name, card in MODELS.items():
         # At the sizes of Flickr8k: 2,543 words, regions of EfficientNet-Lite.
@@ -24,6 +31,7 @@ def command(as_json: bool) -> None:
                 "paper": card.paper,
                 "summary": card.summary,
                 "parameters": sum(parameter.numel() for parameter in model.parameters()),
+                "bundled": name == bundled["model"]["name"],
             }
         )
     if as_json:
@@ -34,3 +42,8 @@ def command(as_json: bool) -> None:
     for row in rows:
         table.add_row(row["name"], row["paper"], row["summary"], f"{row['parameters'] / 1e6:.1f} M")
     console.print(table)
+    model, encoder = bundled["model"]["name"], bundled["encoder"]["name"]
+    console.print(
+        f"\nIn the box: a trained {model} over {encoder} that knows "
+        f"{len(bundled['vocabulary']):,} words.\nIts card: {escape(str(folder / 'README.md'))}"
+    )

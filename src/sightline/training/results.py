@@ -27,6 +27,7 @@ class Result:
     seconds: int  # of training steps, up to this checkpoint
     dev: dict[str, float]
     test: dict[str, float]  # empty where `sightline evaluate` was not run
+    bad_endings: float | None = None  # share of the test captions that end in "with a" or the like
 
 
 def results_of(run: Path) -> list[Result]:
@@ -42,7 +43,7 @@ def _result(run: Path, objectives: list[str], stage: int | None) -> Result:
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
     scores = run / ("evaluation-test" + (f"-stage-{stage}" if stage else "")) / "scores.json"
-    test = json.loads(scores.read_text("utf-8"))["scores"] if scores.exists() else {}
+    test = json.loads(scores.read_text("utf-8")) if scores.exists() else {}
     return Result(
         run.name,
         config["model"]["name"],
@@ -52,7 +53,8 @@ def _result(run: Path, objectives: list[str], stage: int | None) -> Result:
         training["epoch"],
         training["seconds"],
         _dev_scores(run, training["step"]),
-        test,
+        test.get("scores", {}),
+        test.get("bad_endings"),
     )
 
 
@@ -75,17 +77,18 @@ def to_markdown(rows: list[Result]) -> str:
 
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
-    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | - | - | - | - | - | 20.0 | - | - | - |
+    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | - | - | - | - | - | 20.0 | - | - | - | - |
     """
     shown = ("BLEU-4", "CIDEr-D")
     header = ["run", "model", "trained by", "encoder", "parameters", "epochs", "minutes"]
-    header += [f"dev {name}" for name in shown] + list(SCORES)
+    header += [f"dev {name}" for name in shown] + [*SCORES, "bad endings"]
     lines = ["| " + " | ".join(header) + " |", "| " + " | ".join(["---"] * len(header)) + " |"]
     for row in rows:
         cells = [row.run, row.model, row.objective, row.encoder]
         cells += [f"{row.parameters / 1e6:.1f} M", str(row.epochs), f"{row.seconds / 60:.0f}"]
         cells += [_percent(row.dev.get(name)) for name in shown]
         cells += [_percent(row.test.get(name)) for name in SCORES]
+        cells.append(_percent(row.bad_endings))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -1,0 +1,30 @@
+"""`sightline pack`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command("pack")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the checkpoint; one that is there is replaced.",
+)
+@click.option("--stage", type=click.IntRange(1), help="As in sightline evaluate.")
+@click.option(
+    "--card",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A model card (Markdown) instead of the one that training wrote.",
+)
+def command(run: Path, output: Path, stage: int | None, card: Path | None) -> None:
+    """Make of the best checkpoint of RUN one to give away: half as large, no training state."""
+    from sightline.checkpoint import find_checkpoint, pack_checkpoint
+
+    text = None if card is None else card.read_text("utf-8")
+    pack_checkpoint(find_checkpoint(run, stage), output, text)
+    size = sum(file.stat().st_size for file in output.iterdir())
+    click.echo(f"{output}: {size / 1e6:.1f} MB")

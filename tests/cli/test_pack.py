@@ -1,0 +1,45 @@
+"""`sightline pack`."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import load_file
+
+import sightline
+from sightline.cli.pack import command as pack
+from sightline.errors import CheckpointError
+
+
+def test_what_is_packed_is_half_as_large_and_says_the_same(
+    checkpoint: Path, examples: Path, tmp_path: Path
+) -> None:
+    packed, card = tmp_path / "packed", tmp_path / "card.md"
+    card.write_text("# Ours\n")
+    assert CliRunner().invoke(pack, [str(checkpoint), "-o", str(packed)]).exit_code == 0
+    names = {"config.json", "model.safetensors", "README.md"}
+    assert {file.name for file in packed.iterdir()} == names
+    assert all(t.dtype == torch.float16 for t in load_file(packed / "model.safetensors").values())
+    assert json.loads((packed / "config.json").read_text()) == json.loads(
+        (checkpoint / "config.json").read_text()
+    )
+    picture = examples / "cat.jpg"
+    before, after = (sightline.load(path).caption(picture) for path in (checkpoint, packed))
+    assert after.text == before.text
+    assert after.log_probability == pytest.approx(before.log_probability, abs=0.05)
+    assert after.log_probability != before.log_probability  # the weights were rounded
+
+    # Packed again over itself, with a card of one's own.
+    again = ["-o", str(packed), "--card", str(card)]
+    assert CliRunner().invoke(pack, [str(packed), *again]).exit_code == 0
+    assert (packed / "README.md").read_text() == "# Ours\n"
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").touch()
+    result = CliRunner().invoke(pack, [str(checkpoint), "-o", str(tmp_path)])
+    assert isinstance(result.exception, CheckpointError)
+    assert "holds something else" in str(result.exception)
+    assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]

@@ -1,0 +1,43 @@
+"""The captioner that comes with the package."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import sightline
+from sightline.captioner import Captioner
+from sightline.checkpoint import find_checkpoint
+from sightline.explain.methods import list_methods
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Captioner:
+    return sightline.load()
+
+
+def test_it_is_small_and_has_a_card() -> None:
+    folder = find_checkpoint()
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 40e6
+    weights = load_file(folder / "model.safetensors").values()
+    assert all(tensor.dtype == torch.float16 for tensor in weights)
+    card = (folder / "README.md").read_text("utf-8")
+    for named in ("Flickr8k", "licence", "CIDEr-D", "wrong"):
+        assert named in card
+
+
+def test_it_knows_a_person_when_it_sees_one(bundled: Captioner, examples: Path) -> None:
+    names = ("astronaut.jpg", "officer.jpg", "photographer.jpg")
+    for caption in bundled.caption([examples / name for name in names]):
+        assert {"man", "woman", "person", "boy", "girl"} & set(caption.text.split()), caption
+        assert caption.log_probability > -25
+
+
+@pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
+def test_it_can_be_asked_why(bundled: Captioner, examples: Path, method: str) -> None:
+    picture = bundled.open(examples / "photographer.jpg")
+    (why,) = bundled.explain(picture, "a man", words=["man"], method=method)
+    assert why.picture is not None
+    assert why.picture.shape == (picture.height, picture.width)
+    assert abs(why.picture).sum() > 0
