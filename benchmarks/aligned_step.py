@@ -29,7 +29,7 @@ def make_step(name: str, batch: CaptionBatch) -> Callable[[], None]:
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     model = create_model(name, VOCABULARY, REGION_DIM, recipe.model_options).train()
     objective = create_objective(recipe.objective)
-    optimizer = create_optimizer(model.parameters(), recipe.optimizer)
+    optimizer = create_optimizer(model, recipe.optimizer)
 
     def step() -> None:
         terms = objective.terms(model, batch, 0)

@@ -67,7 +67,7 @@ def measure(name: str) -> dict[str, float]:
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     model = create_model(name, VOCABULARY, REGION_DIM, recipe.model_options).train()
     objective = create_objective(recipe.objective)
-    optimizer = create_optimizer(model.parameters(), recipe.optimizer)
+    optimizer = create_optimizer(model, recipe.optimizer)
     batch = make_batch()
 
     def train() -> None:

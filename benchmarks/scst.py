@@ -62,7 +62,7 @@ def measure(
     """Seconds of each step, and of the reward in it."""
     options = load_recipe(RECIPES / f"{name}.yaml").model_options
     model = create_model(name, vocabulary_size, REGION_DIM, options).train()
-    optimizer = create_optimizer(model.parameters(), OptimizerRecipe(learning_rate=1e-6))
+    optimizer = create_optimizer(model, OptimizerRecipe(learning_rate=1e-6))
     steps: list[float] = []
     inside: list[float] = []
     reward = objective.reward

@@ -44,7 +44,7 @@ def make_step(batch: CaptionBatch) -> Callable[[], None]:
     objective = create_objective(
         {"name": "cross_entropy", "label_smoothing": 0.1, "doubly_stochastic": 0.05}
     )
-    optimizer = create_optimizer(model.parameters(), OptimizerRecipe())
+    optimizer = create_optimizer(model, OptimizerRecipe())
 
     def step() -> None:
         terms = objective.terms(model, batch, 0)

@@ -11,7 +11,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from sightline.captions import Caption, Word
-from sightline.checkpoint import find_checkpoint, load_config, load_model
+from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
 from sightline.data.vocabulary import END, PAD, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
@@ -28,6 +28,9 @@ from sightline.models.interface import CaptionModel, Memory
 from sightline.pictures import open_picture
 
 Picture = Path | str | bytes | Image
+
+# What captioners must have in common to be averaged, as their configuration calls it.
+_SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned encoder"}
 
 
 class Captioner:
@@ -57,11 +60,11 @@ class Captioner:
         folders = [find_checkpoint(Path(path)) for path in paths] or [find_checkpoint()]
         configs = [load_config(folder) for folder in folders]
         for folder, config in zip(folders[1:], configs[1:], strict=True):
-            for part in ("vocabulary", "encoder"):
-                if config[part] != configs[0][part]:
+            for part, name in _SHARED.items():
+                if config.get(part) != configs[0].get(part):
                     raise ConfigError(
-                        f"{folder}: has another {part} than {folders[0]}; only captioners with the "
-                        f"same {part} can be averaged"
+                        f"{folder}: has another {name} than {folders[0]}; only captioners with the "
+                        f"same {name} can be averaged"
                     )
         loaded = [
             load_model(folder, config) for folder, config in zip(folders, configs, strict=True)
@@ -72,7 +75,7 @@ class Captioner:
             beam=defaults.get("beam", BeamOptions.beam),
             length_power=defaults.get("length_power", BeamOptions.length_power),
         )
-        return cls(Encoder.from_spec(configs[0]["encoder"]), model, loaded[0][1], options)
+        return cls(load_encoder(folders[0], configs[0]), model, loaded[0][1], options)
 
     @overload
     def caption(self, pictures: Picture, **options: Any) -> Caption: ...

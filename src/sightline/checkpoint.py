@@ -3,6 +3,7 @@
     model.safetensors   the weights
     config.json         model, encoder, vocabulary, decoding defaults, training step
     README.md           the model card
+    encoder.safetensors the image encoder's last stages, if they were trained with the captioner
 
 A training run keeps several such folders; `checkpoints.json` beside them names the best, the last,
 and for a run of several stages what each of them ended with. A folder gets its name only when it is
@@ -19,8 +20,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from sightline.data.vocabulary import Vocabulary
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.tail import Tail
 from sightline.errors import CheckpointError
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
@@ -36,18 +40,22 @@ def save_checkpoint(
     config: dict[str, Any],
     card: str,
     *,
+    tail: Tail | None = None,
     tensors: dict[str, torch.Tensor] | None = None,
     training: dict[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint folder, whole or not at all.
 
-    With `tensors` and `training` it also holds what is needed to go on training.
+    With `tail`, the stages of the encoder that were trained are in it. With `tensors` and
+    `training` it also holds what is needed to go on training.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-        save_file(weights, unfinished / "model.safetensors")
+        save_file(_weights(model), unfinished / "model.safetensors")
+        if tail is not None:
+            save_file(_weights(tail), unfinished / "encoder.safetensors")
+            config = config | {"tuned": {"from": tail.train_from, "sha256": tail.fingerprint}}
         (unfinished / "config.json").write_text(
             json.dumps({"format": FORMAT, **config}, indent=1, ensure_ascii=False), "utf-8"
         )
@@ -66,6 +74,10 @@ def save_checkpoint(
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+
+
+def _weights(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
 
 
 def read_pointers(run: Path) -> dict[str, str]:
@@ -136,8 +148,11 @@ def pack_checkpoint(source: Path, folder: Path, card: str | None = None) -> None
         raise CheckpointError(f"{folder}: holds something else; name a new folder")
     config = load_config(source)
     model, _ = load_model(source, config)
+    tail = None
+    if "tuned" in config:
+        tail = Tail(load_encoder(source, config), config["tuned"]["from"])
     card = (source / "README.md").read_text("utf-8") if card is None else card
-    save_checkpoint(folder, model.half(), config, card)
+    save_checkpoint(folder, model.half(), config, card, tail=tail and tail.half())
 
 
 def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:
@@ -149,20 +164,32 @@ def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Voca
         config["region_dim"],
         {key: value for key, value in config["model"].items() if key != "name"},
     )
-    load_weights(model, folder)
+    load_weights(folder, model=model)
     return model.eval(), vocabulary
 
 
-def load_weights(model: CaptionModel, folder: Path) -> None:
-    """Put a checkpoint's weights into a model of the same make."""
-    path = folder / "model.safetensors"
-    try:
-        model.load_state_dict(load_file(path))
-    except (OSError, SafetensorError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise CheckpointError(
-            f"{path}: does not hold the model of config.json ({reason})"
-        ) from None
+def load_encoder(folder: Path, config: dict[str, Any]) -> Encoder:
+    """The image encoder, with the weights that were trained with the captioner, if any were."""
+    encoder = Encoder.from_spec(config["encoder"])
+    if "tuned" in config:
+        tail = Tail(encoder, config["tuned"]["from"])
+        load_weights(folder, encoder=tail)
+        encoder.tuned = tail.fingerprint
+        encoder.requires_grad_(False)
+    return encoder
+
+
+def load_weights(folder: Path, **modules: nn.Module) -> None:
+    """Put a checkpoint's weights into modules of the same make, by the names of its files."""
+    for name, module in modules.items():
+        path = folder / f"{name}.safetensors"
+        try:
+            module.load_state_dict(load_file(path))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise CheckpointError(
+                f"{path}: does not hold the {name} of config.json ({reason})"
+            ) from None
 
 
 def load_training(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:

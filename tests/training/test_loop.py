@@ -56,6 +56,7 @@ REGIMES = {
         "epochs=2",
         "then=[{objective: {name: adversarial, rollouts: 2}, epochs: 2}]",
     ),
+    "trained encoder": ("encoder.train_from=stage4", "encoder.learning_rate=0.001"),
 }
 
 
@@ -79,7 +80,9 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(
     pointers = read_pointers(whole)
     assert read_pointers(killed) == pointers
     for name in set(pointers.values()):
-        for file in ("model.safetensors", "training.safetensors"):
+        files = sorted(path.name for path in (whole / name).glob("*.safetensors"))
+        assert files[-2:] == ["model.safetensors", "training.safetensors"]
+        for file in files:
             assert (killed / name / file).read_bytes() == (whole / name / file).read_bytes()
     assert (killed / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
     assert len((whole / "history.jsonl").read_text().splitlines()) == 24 // 3 + 2
@@ -116,6 +119,8 @@ def gradients(fabric, recipe, folder):
         values, captions = trainer.backward(trainer.batches.load(indices))
         if fabric.is_global_zero:
             found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
+            if trainer.tail is not None:
+                found |= {n: p.grad for n, p in trainer.tail.named_parameters()}
             found["nll"] = torch.tensor(values["nll"])
             save_file(found, folder / f"{number}.safetensors")
         trainer.optimizer.zero_grad()
@@ -129,13 +134,14 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("by", ["image", "length"])
+@pytest.mark.parametrize(("by", "train_from"), [("image", "stage4"), ("length", "null")])
 def test_two_processes_give_the_gradients_of_one(
-    tiny_recipe: Path, tmp_path: Path, by: str
+    tiny_recipe: Path, tmp_path: Path, by: str, train_from: str
 ) -> None:
     # With batches of three, the last one of a length leaves the second process with nothing.
     text = tiny_recipe.read_text().replace("dropout: 0.2", "dropout: 0.0")
     text = text.replace("by: image", f"by: {by}").replace("size: 4", "size: 3")
+    text = text.replace("stage: stage4", f"stage: stage4\n  train_from: {train_from}")
     tiny_recipe.write_text(text)
     script = tmp_path / "gradients.py"
     script.write_text(TWO_PROCESSES)

@@ -29,8 +29,18 @@ def test_after_warming_up() -> None:
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
 def test_optimisers_take_the_recipes_numbers(name: str) -> None:
     recipe = OptimizerRecipe(name, 0.02, 0.3, (0.8, 0.9), 0.7)
-    optimizer = create_optimizer([torch.nn.Parameter(torch.ones(1))], recipe)
+    optimizer = create_optimizer(torch.nn.Linear(1, 1), recipe)
     group = optimizer.param_groups[0]
     assert type(optimizer).__name__.lower() == name
     assert (group["lr"], group["weight_decay"]) == (0.02, 0.3)
     assert group["alpha"] == 0.7 if name == "rmsprop" else group["betas"] == (0.8, 0.9)
+
+
+def test_a_tail_has_a_rate_of_its_own_and_no_decay() -> None:
+    captioner, tail = torch.nn.Linear(1, 1), torch.nn.Linear(2, 2)
+    recipe = OptimizerRecipe("adamw", 0.02, 0.3)
+    own, other = create_optimizer(captioner, recipe, tail, 0.001).param_groups
+    assert own["params"] == list(captioner.parameters())
+    assert other["params"] == list(tail.parameters())
+    assert (own["full_rate"], own["weight_decay"]) == (0.02, 0.3)
+    assert (other["full_rate"], other["weight_decay"]) == (0.001, 0.0)

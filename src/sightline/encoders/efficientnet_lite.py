@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sightline.encoders.activations import ReLU6
+from sightline.encoders.network import Network
 
 # Repeats, kernel, stride, expansion, width of EfficientNet-B0 (Tan and Le 2019, table 1).
 _GROUPS = (
@@ -85,7 +86,7 @@ class InvertedBottleneck(nn.Module):
         return x + y if self.adds_input else y
 
 
-class EfficientNetLite(nn.Module):
+class EfficientNetLite(Network):
     """The network up to a chosen stage, and its 1000-way ImageNet classifier.
 
     >>> import torch
@@ -119,16 +120,12 @@ class EfficientNetLite(nn.Module):
         self._relu1 = ReLU6()
         self._fc = nn.Linear(1280, 1000)
 
-    def stage(self, x: Tensor, name: str) -> Tensor:
-        """Features `(B, dim, h, w)` at a stage; nothing beyond it is computed."""
-        x = self._relu0(self._bn0(self._conv_stem(self._pad(x))))
-        last = self._ends[_STAGE_ENDS.get(name, -1)]
-        for block in self._blocks[:last]:
-            x = block(x)
-        return self._relu1(self._bn1(self._conv_head(x))) if name == "head" else x
+    def parts(self, stage: str) -> list[nn.Module]:
+        last = self._ends[_STAGE_ENDS.get(stage, -1)]
+        parts = [self._pad, self._conv_stem, self._bn0, self._relu0, *self._blocks[:last]]
+        return [*parts, self._conv_head, self._bn1, self._relu1] if stage == "head" else parts
 
     def classify(self, x: Tensor) -> Tensor:
-        """Logits `(B, 1000)`."""
         logits: Tensor = self._fc(self.stage(x, "head").mean((2, 3)))
         return logits
 

@@ -4,13 +4,14 @@ import hashlib
 import json
 import textwrap
 from pathlib import Path
-from typing import Any, Protocol, cast, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
 from sightline.encoders.efficientnet_lite import EfficientNetLite
 from sightline.encoders.folding import fold_batch_norms
+from sightline.encoders.network import Network
 from sightline.encoders.preprocessing import Fit, Preprocessing
 from sightline.encoders.regions import Regions, grid_boxes
 from sightline.encoders.registry import Convention, EncoderCard, encoder_card
@@ -21,24 +22,17 @@ from sightline.encoders.weights import WeightsFile, find_weights
 from sightline.errors import SightlineError, WeightsError
 
 
-class Network(Protocol):
-    """What an encoder asks of the module that it wraps."""
-
-    def stage(self, x: Tensor, name: str) -> Tensor: ...
-
-    def classify(self, x: Tensor) -> Tensor: ...
-
-
 class Encoder(nn.Module):
     """Pictures in, regions out. Made by `create_encoder`; frozen and in evaluation mode."""
 
     mean: Tensor
     std: Tensor
+    tuned: str | None = None  # a hash of the weights that were trained with a captioner
 
     def __init__(
         self,
         card: EncoderCard,
-        network: nn.Module,
+        network: Network,
         stage: str,
         preprocessing: Preprocessing,
         weights: WeightsFile,
@@ -46,7 +40,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.name, self.stage, self.preprocessing = card.name, stage, preprocessing
-        self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.network: Network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.dim = card.stages[stage].dim
         cells = card.stages[stage].cells(preprocessing.size)
         self.grid = (cells, cells)
@@ -58,7 +52,13 @@ class Encoder(nn.Module):
     @property
     def fingerprint(self) -> str:
         """A short hash of all that decides this encoder's output; the key of its cached regions."""
-        facts = [self.name, self.stage, self.preprocessing.to_json(), self._weights.sha256]
+        facts: list[Any] = [
+            self.name,
+            self.stage,
+            self.preprocessing.to_json(),
+            self._weights.sha256,
+        ]
+        facts += [self.tuned] if self.tuned else []
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def normalise(self, pixels: Tensor) -> Tensor:
@@ -70,11 +70,11 @@ class Encoder(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """Normalised input to features `(B, dim, h, w)`; gradients pass through to the input."""
-        return cast(Network, self.network).stage(x, self.stage)
+        return self.network.stage(x, self.stage)
 
     def classify(self, pixels: Tensor) -> Tensor:
         """ImageNet logits `(B, 1000)`, to see that the weights are the trained ones."""
-        return cast(Network, self.network).classify(self.normalise(pixels))
+        return self.network.classify(self.normalise(pixels))
 
     def forward(self, pixels: Tensor, windows: Tensor) -> Regions:
         """Regions of pictures prepared by `self.preprocessing`: pixels and windows, batched."""
@@ -144,7 +144,7 @@ def create_encoder(
     return Encoder(card, network, stage, preprocessing, file, chosen).eval()
 
 
-def _load_network(card: EncoderCard, file: WeightsFile) -> nn.Module:
+def _load_network(card: EncoderCard, file: WeightsFile) -> Network:
     state = {k: v.float() if v.is_floating_point() else v for k, v in read_weights(file).items()}
     # The weights take the place of parameters that were never filled with random numbers.
     with torch.device("meta"):
@@ -157,7 +157,7 @@ def _load_network(card: EncoderCard, file: WeightsFile) -> nn.Module:
     return network
 
 
-def _build(card: EncoderCard, convention: Convention, head: bool) -> nn.Module:
+def _build(card: EncoderCard, convention: Convention, head: bool) -> Network:
     match card.family:
         case "efficientnet_lite":
             return EfficientNetLite(card.variant, convention.norm_epsilon)

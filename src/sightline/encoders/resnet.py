@@ -8,6 +8,7 @@ goes by.
 from torch import Tensor, nn
 
 from sightline.encoders.activations import ReLU
+from sightline.encoders.network import Network
 
 _BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 
@@ -45,7 +46,7 @@ class Bottleneck(nn.Module):
         return self.relu3(y + shortcut)  # type: ignore[no-any-return]
 
 
-class ResNet(nn.Module):
+class ResNet(Network):
     """The convolutions and the 1000-way ImageNet classifier.
 
     >>> import torch
@@ -69,14 +70,11 @@ class ResNet(nn.Module):
             setattr(self, f"layer{group + 1}", blocks)
         self.fc = nn.Linear(inputs, 1000)
 
-    def stage(self, x: Tensor, name: str) -> Tensor:
-        """Features `(B, dim, h, w)` at a stage; nothing beyond it is computed."""
-        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        for layer in range(1, int(name.removeprefix("stage"))):
-            x = getattr(self, f"layer{layer}")(x)
-        return x
+    def parts(self, stage: str) -> list[nn.Module]:
+        layers = range(1, int(stage.removeprefix("stage")))
+        stem = [self.conv1, self.bn1, self.relu, self.maxpool]
+        return [*stem, *(getattr(self, f"layer{layer}") for layer in layers)]
 
     def classify(self, x: Tensor) -> Tensor:
-        """Logits `(B, 1000)`."""
         logits: Tensor = self.fc(self.stage(x, "stage5").mean((2, 3)))
         return logits

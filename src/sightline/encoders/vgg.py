@@ -7,13 +7,14 @@ Paper 1's encoder: `stage4` is the last convolution before the last pooling (con
 from torch import Tensor, nn
 
 from sightline.encoders.activations import ReLU
+from sightline.encoders.network import Network
 from sightline.errors import WeightsError
 
 # 3x3 convolutions in each of the five groups of 64, 128, 256, 512 and 512 channels.
 _CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 
 
-class VGG(nn.Module):
+class VGG(Network):
     """The convolutions, and with `head` the 1000-way ImageNet classifier.
 
     >>> import torch
@@ -48,13 +49,10 @@ class VGG(nn.Module):
                 nn.Linear(4096, 1000),
             )
 
-    def stage(self, x: Tensor, name: str) -> Tensor:
-        """Features `(B, dim, h, w)` at a stage; nothing beyond it is computed."""
-        features: Tensor = self.features[: self._ends[name]](x)
-        return features
+    def parts(self, stage: str) -> list[nn.Module]:
+        return list(self.features)[: self._ends[stage]]
 
     def classify(self, x: Tensor) -> Tensor:
-        """Logits `(B, 1000)`."""
         if self.classifier is None:
             raise WeightsError("these VGG weights have no classifier: use the features alone")
         logits: Tensor = self.classifier(self.avgpool(self.stage(x, "stage5")).flatten(1))

@@ -6,6 +6,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.data.region_cache import RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.encoders.tail import Tail
 from sightline.metrics.report import measure
 from sightline.models.interface import CaptionModel
 from sightline.progress import progress
@@ -21,10 +22,14 @@ def caption_cached(
     cache: RegionCache,
     options: BeamOptions,
     *,
+    tail: Tail | None = None,
     batch_size: int = 64,
     show_progress: bool = False,
 ) -> list[str]:
-    """The best caption of each picture, by beam search over its cached regions."""
+    """The best caption of each picture, by beam search over its cached regions.
+
+    Where the `tail` of an encoder is being trained, what is cached is what goes into it.
+    """
     rows = cache.rows([picture_key(image.picture) for image in images])
     device = next(model.parameters()).device
     captions: list[str] = []
@@ -32,6 +37,7 @@ def caption_cached(
     with bar, captioning(model):
         for start in range(0, len(rows), batch_size):
             batch = cache.regions(rows[start : start + batch_size]).to(device)
+            batch = tail(batch) if tail else batch
             found = beam_search(model, model.encode(batch), options)
             captions += [vocabulary.decode(best) for best in found.tokens[:, 0].tolist()]
             bar.update(len(batch))

@@ -10,13 +10,15 @@ def model_card(config: dict[str, Any], recipe: Recipe) -> str:
     training, encoder = config["training"], config["encoder"]
     data = recipe.data.path or "synthetic scenes"
     metric, score = next(iter(training["dev"].items()))
+    tuned = recipe.encoder.train_from
+    frozen = "frozen" if tuned is None else f"trained from {tuned} on"
     dev = "not evaluated yet" if score is None else f"{metric} {score:.4f} (best so far)"
     return f"""# A Sightline captioner
 
 | | |
 | --- | --- |
 | model | `{config["model"]["name"]}` |
-| image encoder | `{encoder["name"]}`, `{encoder["stage"]}`, {encoder["size"]} px, frozen |
+| image encoder | `{encoder["name"]}`, `{encoder["stage"]}`, {encoder["size"]} px, {frozen} |
 | words known | {len(config["vocabulary"]):,} |
 | trained on | the training split of {data} |
 | training | {training["epoch"]} epochs, {training["step"]:,} steps, {training["seconds"]:,} s |

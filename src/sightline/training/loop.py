@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from sightline.data.encode import encode_pictures
 from sightline.data.region_cache import RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.tail import Tail
 from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
@@ -99,8 +102,12 @@ class Trainer:
         dataset = dataset_of(recipe.data)
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
-        self.encoder = encoder_of(recipe.encoder)
-        self.cache = self._encode([*self.train_images, *self.dev_images])
+        self.encoder = source = encoder_of(recipe.encoder)
+        self.tail = None
+        if recipe.encoder.train_from is not None:
+            self.tail = Tail(self.encoder, recipe.encoder.train_from)
+            source = self.tail.source(self.encoder)
+        self.cache = self._encode(source, [*self.train_images, *self.dev_images])
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
@@ -109,6 +116,7 @@ class Trainer:
             recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
         )
         self.model: nn.Module = fabric.setup_module(self.captioner)
+        self.see: nn.Module | None = fabric.setup_module(self.tail) if self.tail else None
         self.position = Position()
         self.begin_stage(0)
         torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
@@ -128,19 +136,20 @@ class Trainer:
             rank=self.fabric.global_rank,
             world_size=self.fabric.world_size,
         )
-        optimizer = create_optimizer(self.captioner.parameters(), recipe.optimizer)
+        rate = recipe.encoder.learning_rate
+        optimizer = create_optimizer(self.captioner, recipe.optimizer, self.tail, rate)
         self.optimizer: Any = self.fabric.setup_optimizers(optimizer)
         self.objective: Objective = create_objective(recipe.objective)
         self.objective.prepare(self.train_images, self.vocabulary)
 
-    def _encode(self, images: list[CaptionedImage]) -> RegionCache:
+    def _encode(self, encoder: Encoder, images: list[CaptionedImage]) -> RegionCache:
         """See that every picture is in the cache; the first process encodes what is not."""
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
-        cache = RegionCache.for_encoder(self.encoder, root)
+        cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()
         missing = [image.picture for image in images if picture_key(image.picture) not in known]
         if missing and self.fabric.is_global_zero:
-            errors = encode_pictures(missing, self.encoder, cache, show_progress=self.show_progress)
+            errors = encode_pictures(missing, encoder, cache, show_progress=self.show_progress)
             if errors:
                 raise TrainingError(
                     f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
@@ -216,10 +225,11 @@ class Trainer:
         steps = recipe.epochs * len(self.batches)
         share = rate_share(recipe.schedule, at.step - at.stage_step, steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = recipe.optimizer.learning_rate * share * at.plateau_share
+            group["lr"] = group["full_rate"] * share * at.plateau_share
         values, captions = self.backward(batch)
         if recipe.optimizer.clip:
-            self.fabric.clip_gradients(self.model, self.optimizer, max_norm=recipe.optimizer.clip)
+            for module in filter(None, (self.model, self.see)):
+                self.fabric.clip_gradients(module, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.observe(values)
@@ -227,6 +237,8 @@ class Trainer:
 
     def backward(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """Gradients of the loss of a batch, of which this process has a part."""
+        if self.see is not None:
+            batch = replace(batch, regions=self.see(batch.regions))
         terms = self.objective.terms(
             self.model, batch, self.position.epoch - self.position.stage_epoch
         )
@@ -292,7 +304,12 @@ class Trainer:
         if self.fabric.is_global_zero:
             options = BeamOptions(beam=recipe.dev.beam)
             captions = caption_cached(
-                self.captioner, self.vocabulary, self.dev_images, self.cache, options
+                self.captioner,
+                self.vocabulary,
+                self.dev_images,
+                self.cache,
+                options,
+                tail=self.tail,
             )
             scores = self._score(captions)
             self._record({"step": at.step, "epoch": at.epoch, "dev": scores})
@@ -313,7 +330,12 @@ class Trainer:
 
     def _roll_back(self) -> None:
         """Back to the weights of the best checkpoint."""
-        load_weights(self.captioner, self.run / read_pointers(self.run)["best"])
+        self._load(self.run / read_pointers(self.run)["best"])
+
+    def _load(self, checkpoint: Path) -> None:
+        load_weights(checkpoint, model=self.captioner)
+        if self.tail is not None:
+            load_weights(checkpoint, encoder=self.tail)
 
     def _captioner(self) -> Captioner:
         return Captioner(self.encoder, self.captioner, self.vocabulary)
@@ -336,6 +358,7 @@ class Trainer:
             self.captioner,
             self.config(),
             model_card(self.config(), self.recipe),
+            tail=self.tail,
             tensors=pack_tensors(self.optimizer, random),
             training=self.position.to_json(),
         )
@@ -368,7 +391,7 @@ class Trainer:
         """Go back to the last checkpoint, if there is one."""
         if last := read_pointers(self.run).get("last"):
             tensors, training = load_training(self.run / last)
-            load_weights(self.captioner, self.run / last)
+            self._load(self.run / last)
             self.position = Position.from_json(training)
             if self.position.stage:
                 self.begin_stage(self.position.stage)

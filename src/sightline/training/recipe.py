@@ -51,7 +51,10 @@ class DataRecipe:
 
 @dataclass(frozen=True)
 class EncoderRecipe:
-    """The image encoder; its regions are cached, and read from the cache."""
+    """The image encoder; its regions are cached, and read from the cache.
+
+    With `train_from` its stages from there on are trained, too, and the stage before is cached.
+    """
 
     name: str = "efficientnet_lite2"
     stage: str | None = None
@@ -59,6 +62,11 @@ class EncoderRecipe:
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
     cache: str | None = None  # folder for caches; default: the user's own
+    train_from: str | None = None  # such as stage5
+    learning_rate: float = 2e-5  # of what is trained; it moves as the captioner's does
+
+    def __post_init__(self) -> None:
+        require_at_least(0, "encoder", learning_rate=self.learning_rate)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Optimisers and learning rates. A rate is a plain function of the step, so it needs no state."""
 
 import math
-from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,19 +10,30 @@ from sightline.training.recipe import OptimizerRecipe, ScheduleRecipe
 
 
 def create_optimizer(
-    parameters: Iterable[nn.Parameter], recipe: OptimizerRecipe
+    captioner: nn.Module, recipe: OptimizerRecipe, tail: nn.Module | None = None, rate: float = 0.0
 ) -> torch.optim.Optimizer:
-    """Adam, AdamW or RMSProp."""
-    rate, decay = recipe.learning_rate, recipe.weight_decay
+    """Adam, AdamW or RMSProp.
+
+    A group of parameters has its `full_rate`, of which `rate_share` tells the share. The `tail` of
+    an encoder has a `rate` of its own, and no decay, which would pull it from what it has learnt.
+    """
+    groups = [_group(captioner, recipe.learning_rate, recipe.weight_decay)]
+    if tail is not None:
+        groups.append(_group(tail, rate, 0.0))
     match recipe.name:
         case "adam":
             betas = (recipe.betas[0], recipe.betas[1])
-            return torch.optim.Adam(parameters, rate, betas, weight_decay=decay)
+            return torch.optim.Adam(groups, betas=betas)
         case "adamw":
             betas = (recipe.betas[0], recipe.betas[1])
-            return torch.optim.AdamW(parameters, rate, betas, weight_decay=decay)
+            return torch.optim.AdamW(groups, betas=betas)
         case "rmsprop":
-            return torch.optim.RMSprop(parameters, rate, recipe.decay, weight_decay=decay)
+            return torch.optim.RMSprop(groups, alpha=recipe.decay)
+
+
+def _group(module: nn.Module, rate: float, decay: float) -> dict[str, Any]:
+    own = {"lr": rate, "full_rate": rate, "weight_decay": decay}
+    return {"params": list(module.parameters()), **own}
 
 
 def rate_share(recipe: ScheduleRecipe, step: int, steps: int) -> float:

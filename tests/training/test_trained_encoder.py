@@ -1,0 +1,76 @@
+"""A captioner trained together with the last stages of its encoder."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from lightning_fabric import Fabric
+from safetensors.torch import load_file
+
+import sightline
+from sightline.checkpoint import find_checkpoint, load_config
+from sightline.cli.pack import command as pack
+from sightline.encoders.encoder import Encoder
+from sightline.errors import ConfigError
+from sightline.training.captioning import caption_cached
+from sightline.training.loop import Trainer, train
+from sightline.training.recipe import load_recipe
+
+
+@pytest.fixture
+def run(tiny_recipe: Path, tmp_path: Path) -> Path:
+    overrides = ("encoder.train_from=stage4", "encoder.learning_rate=0.01", "epochs=2")
+    train(load_recipe(tiny_recipe, overrides), tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
+    run: Path, tmp_path: Path
+) -> None:
+    folder = find_checkpoint(run)
+    captioner = sightline.load(run)
+    frozen = Encoder.from_spec(load_config(folder)["encoder"])
+    assert captioner.encoder.fingerprint != frozen.fingerprint  # another cache
+    assert not any(parameter.requires_grad for parameter in captioner.encoder.parameters())
+    assert "trained from stage4 on" in (folder / "README.md").read_text()
+
+    # What the loop captioned by way of the cache is what the captioner sees in the pictures.
+    trainer = Trainer(Fabric(accelerator="cpu"), load_recipe(run / "recipe.yaml"), run, False)
+    trainer.resume()
+    images = trainer.dev_images
+    by_cache = caption_cached(
+        trainer.captioner,
+        trainer.vocabulary,
+        images,
+        trainer.cache,
+        captioner.options,
+        tail=trainer.tail,
+    )
+    assert [caption.text for caption in captioner.caption([i.picture for i in images])] == by_cache
+    pixels = torch.randint(0, 256, (1, 64, 64, 3), dtype=torch.uint8)
+    window = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
+    assert not torch.equal(
+        captioner.encoder(pixels, window).vectors, frozen(pixels, window).vectors
+    )
+
+    packed = tmp_path / "packed"
+    assert CliRunner().invoke(pack, [str(run), "-o", str(packed)]).exit_code == 0
+    tail = load_file(packed / "encoder.safetensors").values()
+    assert all(tensor.dtype == torch.float16 for tensor in tail)
+    assert sightline.load(packed).encoder.fingerprint == captioner.encoder.fingerprint
+
+    # Of an ensemble all must see alike.
+    config = json.loads((packed / "config.json").read_text())
+    (packed / "config.json").write_text(json.dumps({**config, "tuned": {"from": "stage4"}}))
+    with pytest.raises(ConfigError, match="another tuned encoder than"):
+        sightline.load(run, packed)
+
+
+def test_a_stage_that_cannot_be_trained_is_refused_before_anything_is_encoded(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"encoder\.train_from: .* not 'stage5'"):
+        train(load_recipe(tiny_recipe, ("encoder.train_from=stage5",)), tmp_path / "run")
+    assert not list(tmp_path.glob("efficientnet*"))
