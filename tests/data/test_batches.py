@@ -127,6 +127,18 @@ def test_pictures_of_one_length_change_company_and_lengths_come_in_any_order():
     assert order not in (sorted(order), sorted(order, reverse=True))
 
 
+def test_each_epoch_takes_a_version_of_every_item_by_chance():
+    batches = length_batches([4, 5] * 20, batch_size=3, seed=0, versions=2)
+    epochs = [[i for batch in listed(batches.epoch(e)) for i in batch] for e in range(4)]
+    for epoch in epochs:
+        assert sorted(i % 40 for i in epoch) == list(range(40))
+        assert 10 < sum(i >= 40 for i in epoch) < 30
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 4
+    # Whatever the version, the order is that of the items alone.
+    plain = length_batches([4, 5] * 20, batch_size=3, seed=0)
+    assert [i % 40 for i in epochs[0]] == [i for b in listed(plain.epoch(0)) for i in b]
+
+
 def test_the_order_is_the_same_on_every_machine():
     """A run resumed elsewhere, or years later, must go on in the same order."""
     batches = length_batches([2, 3, 2, 3, 2], batch_size=2, seed=7)

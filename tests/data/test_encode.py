@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.scenes import make_scenes
 from sightline.encoders.encoder import create_encoder
 
@@ -40,6 +40,17 @@ def test_the_cache_holds_what_the_encoder_gives(encoder, pictures, tmp_path):
     found = cache.regions(cache.rows([picture_key(path) for path in pictures[:3]]))
     torch.testing.assert_close(found.vectors, expected.vectors, rtol=2e-3, atol=2e-3)
     torch.testing.assert_close(found.boxes, expected.boxes)
+
+
+def test_a_mirrored_picture_is_another_one(encoder, pictures, tmp_path):
+    cache = RegionCache.for_encoder(encoder, tmp_path)
+    turned = tmp_path / "turned.png"
+    Image.open(pictures[0]).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(turned)
+    given = [pictures[0], Mirrored(pictures[0]), turned]
+    assert encode_pictures(given, encoder, cache, workers=0) == []
+    plain, mirrored, by_hand = cache.regions(cache.rows([picture_key(p) for p in given])).vectors
+    # (Resampling is not quite symmetric.)
+    assert (mirrored - by_hand).norm() < 0.1 * (mirrored - plain).norm()
 
 
 def test_any_number_of_workers_gives_the_same_bytes(encoder, pictures, tmp_path):

@@ -16,7 +16,8 @@ Indices = NDArray[np.int64]
 class Batches:
     """Every item once per epoch, in batches that never mix two groups.
 
-    With `lengths`, of every item, those of about one length come together.
+    With `lengths`, of every item, those of about one length come together. An item may come in
+    several `versions`, of which an epoch takes one at random: version v of item i of n is i + v n.
 
     >>> batches = Batches([[0, 1, 2], [3]], batch_size=2, seed=1)
     >>> len(batches)
@@ -34,11 +35,13 @@ class Batches:
         rank: int = 0,
         world_size: int = 1,
         lengths: Sequence[int] | None = None,
+        versions: int = 1,
     ) -> None:
         if batch_size < 1 or not 0 <= rank < world_size:
             raise ValueError(f"batch size {batch_size}, rank {rank} of {world_size}")
         self.groups = [np.asarray(group, dtype=np.int64) for group in groups if len(group)]
         self.lengths = None if lengths is None else np.asarray(lengths)
+        self.versions = versions
         self.batch_size = batch_size
         self.seed = seed
         self.rank = rank
@@ -57,7 +60,11 @@ class Batches:
             if self.lengths is not None:
                 order = order[np.argsort(self.lengths[order], kind="stable")]
             batches += np.split(order, range(self.batch_size, len(order), self.batch_size))
-        return [batches[i] for i in random.permutation(len(batches))]
+        count = sum(map(len, self.groups))
+        return [
+            batches[i] + count * random.integers(self.versions, size=len(batches[i]))
+            for i in random.permutation(len(batches))
+        ]
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Indices]:
         """This process's part of each batch, from batch `start` on.
@@ -70,7 +77,13 @@ class Batches:
 
 
 def length_batches(
-    lengths: Sequence[int], *, batch_size: int, seed: int, rank: int = 0, world_size: int = 1
+    lengths: Sequence[int],
+    *,
+    batch_size: int,
+    seed: int,
+    rank: int = 0,
+    world_size: int = 1,
+    versions: int = 1,
 ) -> Batches:
     """Batches of captions of one length each (paper 1, section 4.3): no step is spent on padding.
 
@@ -82,11 +95,24 @@ def length_batches(
     for index, length in enumerate(lengths):
         of_length.setdefault(length, []).append(index)
     groups = [of_length[length] for length in sorted(of_length)]
-    return Batches(groups, batch_size=batch_size, seed=seed, rank=rank, world_size=world_size)
+    return Batches(
+        groups,
+        batch_size=batch_size,
+        seed=seed,
+        rank=rank,
+        world_size=world_size,
+        versions=versions,
+    )
 
 
 def image_batches(
-    longest: Sequence[int], *, batch_size: int, seed: int, rank: int = 0, world_size: int = 1
+    longest: Sequence[int],
+    *,
+    batch_size: int,
+    seed: int,
+    rank: int = 0,
+    world_size: int = 1,
+    versions: int = 1,
 ) -> Batches:
     """Batches of pictures, each to be taken with all its captions, which share its encoding.
 
@@ -100,4 +126,5 @@ def image_batches(
         rank=rank,
         world_size=world_size,
         lengths=longest,
+        versions=versions,
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
-from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import Preprocessing, Window
 from sightline.encoders.regions import Regions
@@ -42,7 +42,10 @@ class _Pictures(Dataset[Prepared]):
     """Reads, hashes and prepares pictures; runs in the worker processes."""
 
     def __init__(
-        self, pictures: Sequence[Path | Image], preprocessing: Preprocessing, known: Set[bytes]
+        self,
+        pictures: Sequence[Path | Image | Mirrored],
+        preprocessing: Preprocessing,
+        known: Set[bytes],
     ) -> None:
         self.pictures, self.preprocessing, self.known = pictures, preprocessing, known
 
@@ -55,15 +58,22 @@ class _Pictures(Dataset[Prepared]):
             key = picture_key(picture)
             if key in self.known:
                 return Prepared(key)
-            if isinstance(picture, Path):
-                return Prepared(key, *self.preprocessing.load(picture))
-            return Prepared(key, *self.preprocessing.prepare(picture.convert("RGB")))
+            if isinstance(picture, Mirrored):
+                pixels, window = self._prepare(picture.picture)
+                # (A window is the whole picture or its middle: the same in a mirror.)
+                return Prepared(key, np.ascontiguousarray(pixels[:, ::-1]), window)
+            return Prepared(key, *self._prepare(picture))
         except PictureError as error:
             return Prepared(b"", error=str(error))
 
+    def _prepare(self, picture: Path | Image) -> tuple[NDArray[np.uint8], Window]:
+        if isinstance(picture, Path):
+            return self.preprocessing.load(picture)
+        return self.preprocessing.prepare(picture.convert("RGB"))
+
 
 def encode_pictures(
-    pictures: Sequence[Path | Image],
+    pictures: Sequence[Path | Image | Mirrored],
     encoder: Encoder,
     cache: RegionCache,
     *,

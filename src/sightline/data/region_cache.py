@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,19 @@ Append = Callable[[Sequence[bytes], Regions, NDArray[np.float32]], None]
 _RECORD = np.dtype([("key", "V16"), ("window", "<f4", 4)])
 
 
-def picture_key(picture: Path | Image) -> bytes:
+@dataclass(frozen=True)
+class Mirrored:
+    """A picture with left and right exchanged: another picture, with regions of its own."""
+
+    picture: Path | Image
+
+
+def picture_key(picture: Path | Image | Mirrored) -> bytes:
     """What a picture is called in a cache: a hash of its file's bytes, or of its pixels."""
     digest = hashlib.blake2b(digest_size=16)
+    if isinstance(picture, Mirrored):
+        digest.update(b"mirrored" + picture_key(picture.picture))
+        return digest.digest()
     if isinstance(picture, Path):
         try:
             digest.update(picture.read_bytes())

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from sightline.data.batches import Batches, image_batches, length_batches
 from sightline.data.dataset import CaptionedImage
-from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import END, PAD, START, Vocabulary
 from sightline.encoders.regions import Regions
+from sightline.metrics.tokenizer import tokenize
 from sightline.training.recipe import BatchRecipe
 
 
@@ -56,17 +57,25 @@ class TrainingBatches:
         recipe: BatchRecipe,
         *,
         max_length: int,
+        mirror: bool,
         seed: int,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
         self.cache = cache
-        self.rows = cache.rows([picture_key(image.picture) for image in images])
+        rows = cache.rows([picture_key(image.picture) for image in images])
+        self.rows = rows[None]  # (versions, pictures)
+        if mirror:
+            mirrored = cache.rows([picture_key(Mirrored(image.picture)) for image in images])
+            # What is on the left is not on the left in a mirror.
+            one_sided = np.array([_names_a_side(image) for image in images])
+            self.rows = np.stack([rows, np.where(one_sided, rows, mirrored)])
         self.captions = [
             [_target(vocabulary, caption, max_length) for caption in image.captions]
             for image in images
         ]
         share = {"batch_size": recipe.size, "seed": seed, "rank": rank, "world_size": world_size}
+        share["versions"] = len(self.rows)
         self.batches: Batches
         if recipe.by == "image":
             self.items = [(i, slice(None)) for i in range(len(images))]
@@ -85,7 +94,8 @@ class TrainingBatches:
     def load(self, indices: NDArray[np.int64]) -> CaptionBatch:
         """One process's part of a batch; an empty part becomes one item of weight zero."""
         weight = float(len(indices) > 0)
-        chosen = [self.items[i] for i in (indices if len(indices) else [0])]
+        versions, indices = np.divmod(indices if len(indices) else np.array([0]), len(self.items))
+        chosen = [self.items[i] for i in indices]
         captions = [self.captions[image][which] for image, which in chosen]
         most, longest = max(map(len, captions)), max(len(c) for own in captions for c in own)
         targets = torch.full((len(chosen), most, longest), PAD)
@@ -95,8 +105,12 @@ class TrainingBatches:
         start = torch.full_like(targets[..., :1], START)
         inputs = torch.cat([start, targets[..., :-1]], -1)
         images = [image for image, _ in chosen]
-        regions = self.cache.regions(self.rows[images])
+        regions = self.cache.regions(self.rows[versions, images])
         return CaptionBatch(regions, inputs, targets, weight, torch.tensor(images))
+
+
+def _names_a_side(image: CaptionedImage) -> bool:
+    return any({"left", "right"} & set(tokenize(caption)) for caption in image.captions)
 
 
 def _target(vocabulary: Vocabulary, caption: str, max_length: int) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
+from PIL.Image import Image
 from torch import nn
 
 from sightline import __version__
@@ -22,9 +23,8 @@ from sightline.checkpoint import (
     write_pointers,
 )
 from sightline.config import to_dict
-from sightline.data.dataset import CaptionedImage
 from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import RegionCache, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encoder import Encoder
@@ -107,7 +107,9 @@ class Trainer:
         if recipe.encoder.train_from is not None:
             self.tail = Tail(self.encoder, recipe.encoder.train_from)
             source = self.tail.source(self.encoder)
-        self.cache = self._encode(source, [*self.train_images, *self.dev_images])
+        pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
+        mirrored = [Mirrored(i.picture) for i in self.train_images if recipe.data.mirror]
+        self.cache = self._encode(source, [*pictures, *mirrored])
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
@@ -132,6 +134,7 @@ class Trainer:
             self.vocabulary,
             recipe.batch,
             max_length=recipe.data.max_length,
+            mirror=recipe.data.mirror,
             seed=recipe.seed,
             rank=self.fabric.global_rank,
             world_size=self.fabric.world_size,
@@ -142,12 +145,12 @@ class Trainer:
         self.objective: Objective = create_objective(recipe.objective)
         self.objective.prepare(self.train_images, self.vocabulary)
 
-    def _encode(self, encoder: Encoder, images: list[CaptionedImage]) -> RegionCache:
+    def _encode(self, encoder: Encoder, pictures: list[Path | Image | Mirrored]) -> RegionCache:
         """See that every picture is in the cache; the first process encodes what is not."""
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
         cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()
-        missing = [image.picture for image in images if picture_key(image.picture) not in known]
+        missing = [picture for picture in pictures if picture_key(picture) not in known]
         if missing and self.fabric.is_global_zero:
             errors = encode_pictures(missing, encoder, cache, show_progress=self.show_progress)
             if errors:

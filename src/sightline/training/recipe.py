@@ -36,6 +36,9 @@ class DataRecipe:
     min_count: int = 5  # a word said less often in training is unknown
     vocabulary_size: int | None = None  # at most so many words
     max_length: int = 20  # words; longer training captions are cut there
+    # Every training picture comes as it is or mirrored, by chance, unless a caption of it names a
+    # side. Both are cached.
+    mirror: bool = False
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):

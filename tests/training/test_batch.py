@@ -1,0 +1,56 @@
+"""Training batches."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from sightline.data.dataset import CaptionedImage
+from sightline.data.encode import encode_pictures
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
+from sightline.data.scenes import make_scenes
+from sightline.data.vocabulary import Vocabulary
+from sightline.encoders.encoder import create_encoder
+from sightline.training.batch import TrainingBatches
+from sightline.training.recipe import BatchRecipe
+
+
+@pytest.mark.parametrize("by", ["image", "length"])
+def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
+    by: str, tmp_path: Path
+) -> None:
+    pictures: list[Image.Image] = [scene.picture for scene in make_scenes(2, seed=0, size=64)]
+    images = (
+        CaptionedImage("plain", pictures[0], ("a red ball", "a ball")),
+        CaptionedImage("one-sided", pictures[1], ("a ball on the Left.", "a ball")),
+    )
+    encoder = create_encoder("efficientnet_lite0", stage="stage4", size=64)
+    cache = RegionCache.for_encoder(encoder, tmp_path)
+    every = [*pictures, *map(Mirrored, pictures)]
+    encode_pictures(every, encoder, cache, workers=0)
+    known = cache.regions(cache.rows([picture_key(picture) for picture in every])).vectors
+    vocabulary = Vocabulary.build(images, min_count=1)
+    batches = TrainingBatches(
+        images,
+        cache,
+        vocabulary,
+        BatchRecipe(by=by, size=1),
+        max_length=9,
+        mirror=True,
+        seed=0,
+    )
+    seen = []  # which of `every`
+    for epoch in range(20):
+        for indices in batches.batches.epoch(epoch):
+            batch = batches.load(indices)
+            (which,) = (n for n, v in enumerate(known) if torch.equal(v, batch.regions.vectors[0]))
+            seen.append(which)
+            assert batch.images is not None
+            assert batch.images.tolist() == [which % 2]
+            said = [vocabulary.decode(c) for c in batch.targets[0].tolist()]
+            assert set(said) <= {"a ball", ["a red ball", "a ball on the left"][which % 2]}
+    half = len(seen) // 2
+    assert seen.count(0) + seen.count(2) == seen.count(1) == half
+    assert half / 4 < seen.count(2) < 3 * half / 4
+    assert 3 not in seen
