@@ -114,7 +114,7 @@ def create_encoder(
 
     `stage` and `size` default to the encoder's own (`encoder_card(name)`). `weights` names a file
     in torchvision's layout, in place of those that were installed or fetched; `sha256` insists on
-    its content. `fold=False` keeps the batch norms apart from the convolutions, for fine-tuning.
+    its content. `fold=False` keeps the batch norms apart from the convolutions.
 
     >>> encoder = create_encoder("efficientnet_lite0", stage="stage4")
     >>> encoder.dim, encoder.grid

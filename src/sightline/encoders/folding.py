@@ -10,7 +10,7 @@ def fold_batch_norms(module: nn.Module) -> nn.Module:
     With its running statistics a batch norm is an affine map of each channel, so scaling the
     kernel and the bias does the same. It saves a pass over each feature map, and LRP needs it
     (Montavon et al. 2019: relevance is propagated through the merged layer). The norm's place is
-    taken by an `Identity`. To fine-tune, start from the unfolded network.
+    taken by an `Identity`.
 
     >>> pair = nn.Sequential(nn.Conv2d(3, 4, 1, bias=False), nn.BatchNorm2d(4))
     >>> fold_batch_norms(pair)[1]
