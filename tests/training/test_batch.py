@@ -54,3 +54,31 @@ def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
     assert seen.count(0) + seen.count(2) == seen.count(1) == half
     assert half / 4 < seen.count(2) < 3 * half / 4
     assert 3 not in seen
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: Path) -> None:
+    pictures = [scene.picture for scene in make_scenes(8, seed=0, size=64)]
+    captions = ["a ball", "a ball on a box"]
+    images = tuple(
+        CaptionedImage(str(n), picture, ("a", captions[n % 2]))
+        for n, picture in enumerate(pictures)
+    )
+    encoder = create_encoder("efficientnet_lite0", stage="stage4", size=64)
+    cache = RegionCache.for_encoder(encoder, tmp_path)
+    encode_pictures(pictures, encoder, cache, workers=0)
+    batches = TrainingBatches(
+        images,
+        cache,
+        Vocabulary.build(images, min_count=1),
+        BatchRecipe(size=2, sort=sort),
+        max_length=9,
+        mirror=False,
+        seed=0,
+    )
+    mixed = [
+        len({i % 2 for i in batch}) == 2
+        for epoch in range(3)
+        for batch in batches.batches.epoch(epoch)
+    ]
+    assert any(mixed) != sort

@@ -79,7 +79,7 @@ class TrainingBatches:
         self.batches: Batches
         if recipe.by == "image":
             self.items = [(i, slice(None)) for i in range(len(images))]
-            longest = [max(map(len, own)) for own in self.captions]
+            longest = [max(map(len, own)) if recipe.sort else 0 for own in self.captions]
             self.batches = image_batches(longest, **share)
         else:
             self.items = [

@@ -78,6 +78,7 @@ class BatchRecipe:
 
     by: Literal["image", "length"] = "image"
     size: int = 32  # pictures, or captions; over all processes together
+    sort: bool = False  # pictures together that have about the same longest caption: fewer steps
 
     def __post_init__(self) -> None:
         require_at_least(1, "batch", size=self.size)
