@@ -91,7 +91,7 @@ def test_unknown_models_and_objectives_name_the_nearest() -> None:
 
 
 def test_defaults_alone_need_only_data() -> None:
-    assert yaml.safe_load(dump_recipe(load_default()))["batch"] == {"by": "image", "size": 32}
+    assert yaml.safe_load(dump_recipe(load_default()))["batch"]["size"] == 32
 
 
 def load_default() -> Recipe:
