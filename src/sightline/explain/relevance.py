@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from sightline.explain.convolution import Convolution
 from sightline.explain.rules import (
+    Looks,
     absorb,
     carry,
     guide,
@@ -133,6 +134,7 @@ class Relevance(Tracing):
         self.ledger: Tensor | None = None
         if pictures:
             self.ledger = torch.zeros(2, pictures, dtype=dtype, requires_grad=True)
+        self._looks: dict[int, Looks] = {}
         self._convolved: tuple[Tensor, Convolution] | None = None  # the last one
 
     def apply(
@@ -148,6 +150,8 @@ class Relevance(Tracing):
             return self._convolve(*args, **kwargs)
         if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
             return self._convolved[1].output(function)
+        if name == "matmul" and args[0].dim() == 3 and _weighs(*args):
+            return self._look(*args)
         if name == "div":  # (a divisor is a constant)
             return function(args[0], _detached(args[1]), **kwargs)
         output = function(*args, **kwargs)
@@ -183,6 +187,11 @@ class Relevance(Tracing):
         bias = None if bias is None else bias.detach()
         return multiply(x, weight.detach(), bias, self.epsilon, self.ledger)
 
+    def _look(self, weights: Tensor, values: Tensor) -> Tensor:
+        if id(values) not in self._looks:
+            self._looks[id(values)] = Looks(values)  # (which keeps the values, and so their id)
+        return self._absorb(self._looks[id(values)].sum(weights))
+
     def _normalise(
         self,
         x: Tensor,
@@ -209,6 +218,11 @@ class Relevance(Tracing):
         output = convolution.output()
         self._convolved = output, convolution
         return output
+
+
+def _weighs(one: Tensor, other: Tensor) -> bool:
+    """Whether a product is of constants with a signal."""
+    return not one.requires_grad and other.requires_grad
 
 
 def _detached(part: Any) -> Any:

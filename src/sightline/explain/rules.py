@@ -50,6 +50,29 @@ def multiply(
     return absorb(functional.linear(x, weight, bias), bias, epsilon, ledger)
 
 
+class Looks:
+    """Weighted sums of the same values, one for every step of a caption.
+
+    Each alone would hand back multipliers as large as all the values. They are kept until the last
+    has come, and are then one product.
+
+    >>> values = torch.tensor([[[1.0], [2.0]]], requires_grad=True)
+    >>> looks = Looks(values)
+    >>> sums = [looks.sum(torch.tensor([[weights]])) for weights in ([0.5, 0.5], [1.0, 0.0])]
+    >>> torch.autograd.grad(sum(sums).sum(), values)[0].flatten().tolist()
+    [1.5, 0.5]
+    """
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+        self._looks: list[tuple[Tensor, Tensor]] = []
+        self._collected = apply(_Collect, values, self._looks)
+
+    def sum(self, weights: Tensor) -> Tensor:
+        """Sums `(B, K, D)` of the values `(B, L, D)` with constant weights `(B, K, L)`."""
+        return apply(_Look, self._collected, weights, self._looks)
+
+
 def carry(x: Tensor, y: Tensor) -> Tensor:
     """`y` = f(x), number by number, with f(0) = 0: all relevance of y goes to x.
 
@@ -158,6 +181,34 @@ def count(c: Tensor, lost: Tensor) -> Tensor:
 def last_channels(x: Tensor) -> Tensor:
     """`(B, ...)` to `(B, n)`; feature maps are kept with their channels last, so nothing moves."""
     return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
+
+
+class _Collect(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, looks: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.looks = looks
+        return values[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        weights, multipliers = zip(*ctx.looks, strict=True)
+        ctx.looks.clear()
+        return c + torch.cat(weights, 1).mT @ torch.cat(multipliers, 1), None
+
+
+class _Look(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, weights: Tensor, looks: list[tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        ctx.save_for_backward(weights)
+        ctx.looks = looks
+        return weights @ values
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        ctx.looks.append((*ctx.saved_tensors, c))  # for `_Collect`, which autograd runs last
+        return None, None, None
 
 
 class _Carry(torch.autograd.Function):
