@@ -128,7 +128,7 @@ class Captioner:
     def explain(
         self,
         pictures: Picture | Sequence[Picture],
-        captions: Caption | str | Sequence[Caption | str] | None = None,
+        captions: Any = None,
         *,
         words: str | Sequence[Asked] = "all",
         method: str = "lrp",
@@ -170,7 +170,7 @@ class Captioner:
         sights = [
             Sight(self.encoder, x, window, (picture.height, picture.width))
             for x, window, picture in zip(
-                self.encoder.normalise(pixels).split(1), windows, opened, strict=True
+                torch.split(self.encoder.normalise(pixels), 1), windows, opened, strict=True
             )
         ]
         regions = self._encode(pixels, windows)

@@ -128,10 +128,9 @@ def explain_all(
         None if not sights else torch.cat([sight.x for sight in sights]),
     )
     evidence = METHODS[method](subject, **options)
+    shown: Sequence[Sight | None] = sights or [None] * len(captions)
     return [
-        _describe(
-            method, vocabulary, evidence, regions, b, tokens[b], asked[b], sights and sights[b]
-        )
+        _describe(method, vocabulary, evidence, regions, b, tokens[b], asked[b], shown[b])
         for b in range(len(captions))
     ]
 

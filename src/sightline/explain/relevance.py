@@ -99,7 +99,8 @@ class Tracing(TorchFunctionMode):
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """What an operation gives under this mode."""
-        return PLAIN_FORMS.get(name, function)(*args, **kwargs)
+        plain: Callable[..., Any] = PLAIN_FORMS.get(name, function)
+        return plain(*args, **kwargs)
 
 
 class Guided(Tracing):

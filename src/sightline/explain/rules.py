@@ -175,7 +175,7 @@ def count(c: Tensor, lost: Tensor) -> Tensor:
     as to multiply number by number and to sum.
     """
     products = last_channels(c) @ lost.T
-    return products.unflatten(1, (2, -1)).diagonal(dim1=0, dim2=2)
+    return torch.unflatten(products, 1, (2, -1)).diagonal(dim1=0, dim2=2)
 
 
 def last_channels(x: Tensor) -> Tensor:
