@@ -1,12 +1,12 @@
 """What LRP of a caption costs, in forward passes: at most 15 to the pixels, 5 to the regions.
 
 A caption of twelve words is explained, every word of it, by a captioner of random weights at the
-default sizes over EfficientNet-Lite0 (7 x 7 regions). To the pixels, the unit is one forward pass
+default sizes over EfficientNet-Lite2 (9 x 9 regions). To the pixels, the unit is one forward pass
 of encoder and captioner for the same picture and caption, as captioning runs them; to the regions,
 one of the captioner. All are measured in turn in every round, so that a busy machine slows them
 alike, in time of this process.
 
-    python benchmarks/explain.py [--rounds 5] [--model grid_td] [--encoder efficientnet_lite0]
+    python benchmarks/explain.py [--rounds 5] [--model grid_td] [--encoder efficientnet_lite2]
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--model", choices=list_models(), action="append", help="default: all")
-    parser.add_argument("--encoder", default="efficientnet_lite0")
+    parser.add_argument("--encoder", default="efficientnet_lite2")
     arguments = parser.parse_args()
     encoder = create_encoder(arguments.encoder)
     size = encoder.preprocessing.size

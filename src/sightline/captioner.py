@@ -22,7 +22,7 @@ from sightline.encoders.encoder import Encoder
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.explain.explanation import Explanation
-from sightline.explain.methods import Sight, explain
+from sightline.explain.methods import Sight, explain_all
 from sightline.explain.questions import Asked
 from sightline.models.interface import CaptionModel, Memory
 from sightline.pictures import open_picture
@@ -31,6 +31,7 @@ Picture = Path | str | bytes | Image
 
 # What captioners must have in common to be averaged, as their configuration calls it.
 _SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned encoder"}
+EXPLAINED_TOGETHER = 4  # pictures: their feature maps take some 150 megabytes each
 
 
 class Captioner:
@@ -116,34 +117,69 @@ class Captioner:
                 raise ConfigError("no caption meets these limits: ask for less")
             return self._describe(found, memory, regions, opened, alternatives)
 
+    @overload
+    def explain(
+        self, pictures: Picture, captions: Caption | str | None = None, **options: Any
+    ) -> list[Explanation]: ...
+    @overload
     def explain(
         self,
-        picture: Picture,
-        caption: Caption | str | None = None,
+        pictures: Sequence[Picture],
+        captions: Sequence[Caption | str] | None = None,
+        **options: Any,
+    ) -> list[list[Explanation]]: ...
+    def explain(
+        self,
+        pictures: Picture | Sequence[Picture],
+        captions: Any = None,
         *,
         words: str | Sequence[Asked] = "all",
         method: str = "lrp",
         **options: Any,
-    ) -> list[Explanation]:
+    ) -> Any:
         """What the words of a caption come from: of the picture, and of the words before.
 
-        The caption is the captioner's own unless one is given. `words` is "all", or a list of
-        places (from 0), of words that the caption says, or of pairs of a place and a word: why
-        is, or is not, that word there? `options` are those of the method.
+        Of a list of pictures, a list for each. The captions are the captioner's own unless they
+        are given. `words` is "all", or a list of places (from 0), of words that the caption says,
+        or of pairs of a place and a word: why is, or is not, that word there? `options` are those
+        of the method.
 
         >>> captioner.explain("photo.jpg", words=[(1, "cat")])  # doctest: +SKIP
         [Explanation(method='lrp', word='cat', place=1, …)]
         """
-        opened = self.open(picture)
-        if caption is None:
-            caption = self.caption(opened)
-        pixels, windows = self._prepare([opened])
+        if isinstance(pictures, Path | str | bytes | Image):
+            given = None if captions is None else [captions]
+            return self.explain([pictures], given, words=words, method=method, **options)[0]
+        opened = [self.open(picture) for picture in pictures]
+        said = self.caption(opened) if captions is None else captions
+        if len(said) != len(opened):
+            raise ConfigError(f"explain: {len(said)} captions of {len(opened)} pictures")
+        ids = [self.vocabulary.encode(c if isinstance(c, str) else c.text) for c in said]
+        found: list[list[Explanation]] = []
+        for first in range(0, len(opened), EXPLAINED_TOGETHER):
+            some = slice(first, first + EXPLAINED_TOGETHER)
+            found += self._explain(opened[some], ids[some], words, method, options)
+        return found
+
+    def _explain(
+        self,
+        opened: Sequence[Image],
+        captions: Sequence[Sequence[int]],
+        words: str | Sequence[Asked],
+        method: str,
+        options: dict[str, Any],
+    ) -> list[list[Explanation]]:
+        pixels, windows = self._prepare(opened)
+        sights = [
+            Sight(self.encoder, x, window, (picture.height, picture.width))
+            for x, window, picture in zip(
+                torch.split(self.encoder.normalise(pixels), 1), windows, opened, strict=True
+            )
+        ]
         regions = self._encode(pixels, windows)
-        sight = Sight(
-            self.encoder, self.encoder.normalise(pixels), windows[0], (opened.height, opened.width)
+        return explain_all(
+            self.model, self.vocabulary, regions, captions, words, method, sights, **options
         )
-        ids = self.vocabulary.encode(caption if isinstance(caption, str) else caption.text)
-        return explain(self.model, self.vocabulary, regions, ids, words, method, sight, **options)
 
     def regions(self, pictures: Sequence[Image]) -> Regions:
         """What the encoder sees of opened pictures."""

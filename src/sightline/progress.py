@@ -15,8 +15,11 @@ def progress(
     unit: str,
     done: int = 0,
     show: bool = True,
+    delay: float = 0.0,
 ) -> Any:
     """A tqdm bar on standard error: live in a terminal, a line now and then in a log file.
+
+    Nothing is shown of work that is done within `delay` seconds.
 
     >>> [n for n in progress(range(3), "counting", total=3, unit="number", show=False)]
     [0, 1, 2]
@@ -28,6 +31,7 @@ def progress(
         unit=f" {unit}s",
         initial=done,
         disable=not show,
+        delay=delay,
         mininterval=0.1 if sys.stderr.isatty() else 15,
         dynamic_ncols=True,
     )

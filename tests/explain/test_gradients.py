@@ -35,8 +35,9 @@ def logit(subject, vectors=None, mask=None, tokens=None):
     return subject.model(regions, tokens).logits[0, 0, 2, 6]
 
 
-def test_gradients_are_those_of_the_logit():
-    subject = make()
+@pytest.mark.parametrize("name", ["spatial_transformer", "soft_attention", "adaptive_attention"])
+def test_gradients_are_those_of_the_logit(name):
+    subject = make(name)
     vectors = subject.regions.vectors.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(logit(subject, vectors), vectors)
     gradient, vectors = gradient[0], vectors.detach()[0]
@@ -74,6 +75,14 @@ def test_occlusion_is_what_the_logit_loses():
     tokens[0, 0, 1] = UNKNOWN
     torch.testing.assert_close(found.words[0, 0, 1], logit(subject) - logit(subject, tokens=tokens))
     assert found.words[0, 0, 3] == 0
+
+
+def test_how_far_occlusion_is(monkeypatch, capsys):
+    occlusion(make(), batch=2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sightline.explain.occlusion.PATIENCE", 0)
+    occlusion(make(), batch=2)
+    assert "5/5" in capsys.readouterr().err
 
 
 def test_the_only_region_is_hidden_as_nothing():

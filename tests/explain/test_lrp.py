@@ -82,8 +82,9 @@ def test_without_biases_and_epsilon_all_of_it_arrives(model, subject):
     torch.testing.assert_close(accounted(evidence), evidence.total, rtol=0, atol=1e-9)
 
 
-def test_words_together_are_words_one_by_one(model, subject):
-    together = lrp(subject)
+@pytest.mark.parametrize("method", [lrp, gradient_input])
+def test_words_together_are_words_one_by_one(method, model, subject):
+    together = method(subject)
     for b in range(2):
         for n in range(5):
             one = Subject(
@@ -93,7 +94,7 @@ def test_words_together_are_words_one_by_one(model, subject):
                 subject.places[b : b + 1, n : n + 1],
                 subject.words[b : b + 1, n : n + 1],
             )
-            alone = lrp(one)
+            alone = method(one)
             for whole, part in zip(together, alone, strict=True):
                 if whole is not None:
                     torch.testing.assert_close(whole[b, n], part[0, 0], rtol=0, atol=1e-10)

@@ -9,7 +9,8 @@ import sightline
 from sightline.data.vocabulary import SPECIAL, Vocabulary
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError, SightlineError
-from sightline.explain.methods import explain, list_methods
+from sightline.explain.methods import explain, explain_all, list_methods
+from sightline.explain.relevance import Relevance
 from tiny_models import CASES, REGION_DIM, VOCABULARY, create
 
 WORDS = [f"word{i}" for i in range(VOCABULARY - len(SPECIAL))]
@@ -46,6 +47,35 @@ def test_of_regions_alone(case, method, regions):
     assert max(np.abs(one.regions).sum() for one in why) > 1e-6
     if method == "lrp":
         assert all(abs(one.remainder) < 1e-5 for one in why)
+
+
+@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_captions_of_several_pictures_are_each_explained_as_if_alone(case, method, regions):
+    model, vocabulary = create(*case), Vocabulary(WORDS)
+    torch.manual_seed(2)
+    both = Regions(
+        torch.cat([regions.vectors, torch.randn_like(regions.vectors)]),
+        torch.cat([regions.mask, ~regions.mask.roll(2, 1) | regions.mask]),
+        torch.cat([regions.boxes, regions.boxes.flip(1)]),
+    )
+    captions = [[4, 7, 5, 10], [9, 4]]
+    together = explain_all(model, vocabulary, both, captions, method=method)
+    assert [len(own) for own in together] == [4, 2]
+    for b, caption in enumerate(captions):
+        alone = explain(model, vocabulary, both[b : b + 1], caption, method=method)
+        for one, other in zip(together[b], alone, strict=True):
+            assert_same(one, other, 1e-7)
+
+
+def assert_same(one, other, tolerance):
+    assert (one.word, one.place, one.previous) == (other.word, other.place, other.previous)
+    assert one.boxes == other.boxes
+    for name in ("total", "regions", "words", "bias", "epsilon", "encoder", "picture"):
+        if getattr(other, name) is not None:
+            np.testing.assert_allclose(
+                getattr(one, name), getattr(other, name), rtol=0, atol=tolerance, err_msg=name
+            )
 
 
 def test_a_word_that_was_not_said_can_be_asked_for(regions):
@@ -86,6 +116,39 @@ def test_of_a_picture_at_its_own_size(method, captioner, examples):
     if method == "lrp":
         assert abs(why.remainder) < 1e-4
         assert why.picture.sum() + why.encoder == pytest.approx(why.image, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["lrp", "guided_grad_cam", "occlusion"])
+def test_several_pictures_together(method, captioner, examples, monkeypatch):
+    monkeypatch.setattr("sightline.captioner.EXPLAINED_TOGETHER", 2)
+    pictures = [
+        Image.open(examples / "coffee.jpg").resize((90, 70)),
+        Image.open(examples / "cat.jpg").resize((50, 60)),
+        Image.open(examples / "cat.jpg").resize((40, 40)),
+    ]
+    captions = ["a red cup", "a cat", "a"]
+    together = captioner.explain(pictures, captions, method=method)
+    assert [len(own) for own in together] == [3, 2, 1]
+    for picture, caption, own in zip(pictures, captions, together, strict=True):
+        alone = captioner.explain(picture, caption, method=method)
+        for one, other in zip(own, alone, strict=True):
+            assert one.picture.shape == (picture.height, picture.width)
+            assert_same(one, other, 1e-4)
+    assert captioner.explain([], []) == []
+    with pytest.raises(ConfigError, match="1 captions of 3 pictures"):
+        captioner.explain(pictures, ["a cat"])
+
+
+def test_what_the_encoder_absorbs_is_what_its_rules_count(captioner, examples):
+    pixels = torch.from_numpy(captioner.encoder.preprocessing.load(examples / "cat.jpg")[0])[None]
+    x, mode = captioner.encoder.normalise(pixels).requires_grad_(), Relevance(1)
+    with mode:
+        grid = captioner.encoder.features(x)
+    c = torch.rand_like(grid)
+    onward, ledger = torch.autograd.grad(grid, [x, mode.ledger], c)
+    entered, arrived = (c * grid).sum(), (onward * x).sum()
+    assert abs(ledger.sum()) > 1e-3 * entered
+    torch.testing.assert_close(arrived + ledger.sum(), entered, rtol=1e-4, atol=0)
 
 
 def test_its_own_caption_is_explained_unless_one_is_given(captioner, examples):

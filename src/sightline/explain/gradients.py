@@ -19,7 +19,7 @@ def gradient_input(subject: Subject) -> Evidence:
     pulled = pull_words(subject, Tracing())
     pixels = None
     if subject.x is not None:
-        pixels = (pull_regions(subject, pulled.regions, Tracing())[0] * subject.x).sum(2)
+        pixels = (pull_regions(subject, pulled.regions, Tracing()) * subject.x).sum(2)
     return Evidence(
         pulled.total.T,
         (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1),
@@ -86,4 +86,4 @@ def _word_gradients(subject: Subject, pulled: Pulled) -> Tensor:
 def _guided_pixels(subject: Subject, pulled: Pulled) -> Tensor | None:
     if subject.x is None:
         return None
-    return pull_regions(subject, pulled.regions, Guided())[0].sum(2).transpose(0, 1)
+    return pull_regions(subject, pulled.regions, Guided()).sum(2).transpose(0, 1)

@@ -19,16 +19,16 @@ def lrp(subject: Subject, epsilon: float = EPSILON) -> Evidence:
     pictures, dtype = len(subject.regions), subject.regions.vectors.dtype
     pulled = pull_words(subject, Relevance(pictures, epsilon, dtype))
     assert pulled.ledger is not None
+    regions = (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1)
     pixels = absorbed = None
     if subject.x is not None:
-        c, ledger = pull_regions(subject, pulled.regions, Relevance(pictures, epsilon, dtype))
-        assert ledger is not None
+        c = pull_regions(subject, pulled.regions, Relevance(epsilon=epsilon))
         pixels = (c * subject.x).sum(2).transpose(0, 1)
-        absorbed = ledger.sum(1).T
+        absorbed = regions.sum(-1) - pixels.sum((2, 3))
     bias, by_epsilon = pulled.ledger.permute(1, 2, 0)
     return Evidence(
         pulled.total.T,
-        (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1),
+        regions,
         word_relevance(pulled, subject),
         pixels,
         bias,

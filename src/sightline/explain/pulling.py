@@ -39,59 +39,32 @@ def pull_words(subject: Subject, mode: Tracing) -> Pulled:
             f"{type(model).__name__}: it takes words otherwise than one vector for each; explain "
             "the captioners of an ensemble one by one"
         )
-    ledger = [mode.ledger] if isinstance(mode, Relevance) else []
-    questions = total.shape[1]
-    one_word_each = torch.eye(questions, dtype=total.dtype, device=total.device)
-    # The rules can be taken for all words at once. Not every gradient can: that of fused attention
-    # and of additive energies cannot.
-    pull = _pull_together if ledger else _pull_each
-    found = pull(
-        total,
-        [vectors, *words, *ledger],
-        one_word_each[:, None].expand(-1, len(total), -1),
-    )
+    ledger = mode.ledger if isinstance(mode, Relevance) else None
+    inputs = [vectors, *words] if ledger is None else [vectors, *words, ledger]
+    one_word_each = torch.eye(total.shape[1], dtype=total.dtype, device=total.device)
+
+    def pull_one(c: Tensor) -> tuple[Tensor, ...]:
+        return torch.autograd.grad(total, inputs, c, materialize_grads=True)
+
+    found = torch.func.vmap(pull_one)(one_word_each[:, None].expand(-1, len(total), -1))
     return Pulled(
         total.detach().T,
         found[0],
         [(leaf.detach()[:, 0], c[:, :, 0]) for leaf, c in zip(words, found[1:], strict=False)],
-        found[-1] if ledger else None,
+        None if ledger is None else found[-1],
     )
 
 
-def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> tuple[Tensor, Tensor | None]:
-    """From multipliers of regions `(N, B, L, D)` to those of the encoder's input `(N, B, 3, h, w)`,
-    and the ledger `(N, 2, B)` of a mode that has one.
+def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> Tensor:
+    """From multipliers of regions `(N, B, L, D)` to those of the encoder's input `(N, B, 3, h, w)`.
+
+    One word after the other: to pull two or more together through feature maps takes half as long
+    again, for they fit into no cache.
     """
     assert subject.encoder is not None
     assert subject.x is not None
     x = subject.x.detach().requires_grad_()
     with torch.enable_grad(), mode:
         grid = subject.encoder.features(x)
-    ledger = [mode.ledger] if isinstance(mode, Relevance) else []
-    # One after the other: feature maps of one word fit into the processor's cache, of all do not.
-    found = _pull_each(grid, [x, *ledger], torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:]))
-    if not ledger:
-        return found[0], None
-    # Regions may have been rounded on their way to the captioner, as the cache rounds them.
-    exact = grid.detach().flatten(2).transpose(1, 2)
-    rounding = (c * (subject.regions.vectors - exact)).sum((2, 3))
-    return found[0], found[1] + torch.stack([rounding, torch.zeros_like(rounding)], 1)
-
-
-def _pull_together(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of inputs `(N, ...)` for multipliers `(N, ...)` of the output, all at once."""
-
-    def pull_one(own: Tensor) -> tuple[Tensor, ...]:
-        return torch.autograd.grad(output, inputs, own, materialize_grads=True)
-
-    found: tuple[Tensor, ...] = torch.func.vmap(pull_one)(c)
-    return found
-
-
-def _pull_each(output: Tensor, inputs: list[Tensor], c: Tensor) -> tuple[Tensor, ...]:
-    """The same, one after the other."""
-    found = [
-        torch.autograd.grad(output, inputs, own, retain_graph=True, materialize_grads=True)
-        for own in c
-    ]
-    return tuple(torch.stack(parts) for parts in zip(*found, strict=True))
+    own = torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:])
+    return torch.stack([torch.autograd.grad(grid, x, one, retain_graph=True)[0] for one in own])

@@ -3,10 +3,10 @@
 There is no second copy of any captioner. A mode stands between the model and torch: of every
 operation whose inputs carry relevance it looks up the rule. Who carries relevance is known by
 `requires_grad`: word vectors, regions and pixels do, and all that is made of them, but for what
-comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax,
-and the goal's normalisation. Its output is cut off, a constant like any other, so that of
-gate times signal the signal takes all (Arras et al. 2017), and nothing goes into the network that
-made the attention.
+comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax (and
+the energies it is taken of), and the goal's normalisation. Its output is cut off, a constant like
+any other, so that of gate times signal the signal takes all (Arras et al. 2017), and nothing goes
+into the network that made the attention.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from sightline.explain.convolution import Convolution
 from sightline.explain.rules import (
+    Looks,
     absorb,
     carry,
     guide,
@@ -28,7 +29,7 @@ from sightline.explain.rules import (
     refuse,
 )
 
-GATES = {"sigmoid", "softmax", "log_softmax", "normalize"}
+GATES = {"sigmoid", "softmax", "log_softmax", "normalize", "additive_energy"}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
 REDUCTIONS = {"sum", "mean"}
 PRODUCTS = {"mul", "__rmul__", "matmul"}
@@ -42,8 +43,37 @@ PLAIN = {
 }
 
 
+def _attend(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    attn_mask: Tensor,
+    *,
+    scale: float | None = None,
+    constant: bool = False,
+) -> Tensor:
+    """`scaled_dot_product_attention`, if need be with constant weights."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    energy = (query * scale) @ keys.transpose(-2, -1)
+    weights = functional.softmax(energy.masked_fill(~attn_mask, float("-inf")), -1)
+    return (weights.detach() if constant else weights) @ values
+
+
+def _additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
+    return torch.tanh(keys[:, None] + query[:, :, None]) @ vector
+
+
+PLAIN_FORMS: dict[str, Callable[..., Tensor]] = {
+    "scaled_dot_product_attention": _attend,
+    "additive_energy": _additive_energy,
+}
+
+
 class Tracing(TorchFunctionMode):
-    """Makes word vectors inputs that gradients are taken of; else changes nothing."""
+    """Makes word vectors inputs that gradients are taken of; else changes no number.
+
+    Attention is taken in plain operations: of these, the gradients of all words can be had at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +99,8 @@ class Tracing(TorchFunctionMode):
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """What an operation gives under this mode."""
-        return function(*args, **kwargs)
+        plain: Callable[..., Any] = PLAIN_FORMS.get(name, function)
+        return plain(*args, **kwargs)
 
 
 class Guided(Tracing):
@@ -78,7 +109,7 @@ class Guided(Tracing):
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        output = function(*args, **kwargs)
+        output = super().apply(name, function, args, kwargs)
         return guide(output) if name in RECTIFIERS else output
 
 
@@ -86,7 +117,8 @@ class Relevance(Tracing):
     """Every operation carries relevance backwards by its rule, as multipliers R / x.
 
     `ledger` `(2, B)` is an input, too: the first row of its gradient is what constants (biases,
-    positions) absorbed of each picture's relevance, the second what ε did.
+    positions) absorbed of each picture's relevance, the second what ε did. For no pictures there is
+    none, and nothing is counted.
 
     >>> x, mode = torch.tensor([[1.0, 2.0]], requires_grad=True), Relevance(1, epsilon=0.0)
     >>> with mode:
@@ -96,18 +128,21 @@ class Relevance(Tracing):
     """
 
     def __init__(
-        self, pictures: int, epsilon: float = 0.01, dtype: torch.dtype = torch.float32
+        self, pictures: int = 0, epsilon: float = 0.01, dtype: torch.dtype = torch.float32
     ) -> None:
         super().__init__()
         self.epsilon = epsilon
-        self.ledger = torch.zeros(2, pictures, dtype=dtype, requires_grad=True)
+        self.ledger: Tensor | None = None
+        if pictures:
+            self.ledger = torch.zeros(2, pictures, dtype=dtype, requires_grad=True)
+        self._looks: dict[int, Looks] = {}
         self._convolved: tuple[Tensor, Convolution] | None = None  # the last one
 
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         if name == "scaled_dot_product_attention":
-            return self._attend(*args, **kwargs)
+            return self._absorb(_attend(*args, **kwargs, constant=True))
         if name == "linear" and args[0].requires_grad:
             return self._multiply(*args, **kwargs)
         if name == "layer_norm" and args[0].requires_grad:
@@ -116,6 +151,8 @@ class Relevance(Tracing):
             return self._convolve(*args, **kwargs)
         if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
             return self._convolved[1].output(function)
+        if name == "matmul" and args[0].dim() == 3 and _weighs(*args):
+            return self._look(*args)
         if name == "div":  # (a divisor is a constant)
             return function(args[0], _detached(args[1]), **kwargs)
         output = function(*args, **kwargs)
@@ -132,9 +169,14 @@ class Relevance(Tracing):
             product = halve(output) if both else output
             return self._absorb(product) if name == "matmul" else product
         if name in SUMS:
-            without = [_zeroed(part) for part in args[:2]]
-            constants = any(one is two for one, two in zip(without, args[:2], strict=True))
-            return self._absorb(output, function(*without, **kwargs) if constants else None)
+            signals = [isinstance(part, Tensor) and part.requires_grad for part in args[:2]]
+            if all(signals):
+                return self._absorb(output)
+            without = [
+                torch.zeros_like(part) if signal else part
+                for part, signal in zip(args, signals, strict=False)
+            ]
+            return self._absorb(output, function(*without, **kwargs))
         return refuse(output, name)
 
     def _absorb(self, z: Tensor, constant: Tensor | float | None = None) -> Tensor:
@@ -146,21 +188,10 @@ class Relevance(Tracing):
         bias = None if bias is None else bias.detach()
         return multiply(x, weight.detach(), bias, self.epsilon, self.ledger)
 
-    def _attend(
-        self,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        attn_mask: Tensor,
-        *,
-        scale: float | None = None,
-    ) -> Tensor:
-        """Attention in plain operations, its weights constants."""
-        scale = query.shape[-1] ** -0.5 if scale is None else scale
-        with torch.no_grad():
-            energy = (query * scale) @ keys.transpose(-2, -1)
-            weights = functional.softmax(energy.masked_fill(~attn_mask, float("-inf")), -1)
-        return self._absorb(weights @ values)
+    def _look(self, weights: Tensor, values: Tensor) -> Tensor:
+        if id(values) not in self._looks:
+            self._looks[id(values)] = Looks(values)  # (which keeps the values, and so their id)
+        return self._absorb(self._looks[id(values)].sum(weights))
 
     def _normalise(
         self,
@@ -190,10 +221,10 @@ class Relevance(Tracing):
         return output
 
 
+def _weighs(one: Tensor, other: Tensor) -> bool:
+    """Whether a product is of constants with a signal."""
+    return not one.requires_grad and other.requires_grad
+
+
 def _detached(part: Any) -> Any:
     return part.detach() if isinstance(part, Tensor) else part
-
-
-def _zeroed(part: Any) -> Any:
-    """Nothing in place of a signal; a constant as it is."""
-    return torch.zeros_like(part) if isinstance(part, Tensor) and part.requires_grad else part

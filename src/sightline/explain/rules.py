@@ -5,7 +5,7 @@ linear in what carries relevance needs no rule, since its gradient is the rule w
 joining and reshaping need none either; and nothing is ever divided by a small activation. What a
 rule keeps from going on is written to the ledger `(2, B)`, an input whose gradient is what
 constants and what ε absorbed for each of B pictures: so autograd adds it up, for every explained
-word apart.
+word apart. Without a ledger nothing is counted, which saves time.
 
 The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, sums and
 convolutions, Arras et al. 2017 for gates.
@@ -20,7 +20,9 @@ from torch.nn import functional
 from sightline.errors import SightlineError
 
 
-def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor) -> Tensor:
+def absorb(
+    z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor | None
+) -> Tensor:
     """The ε-rule at the sum `z` `(B, ...)`, of which `constant` is the part without relevance.
 
     R_j = z_j / (z + ε sign z) R for every part z_j of the sum; that of the constant, and what ε
@@ -36,7 +38,7 @@ def absorb(z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: T
 
 
 def multiply(
-    x: Tensor, weight: Tensor, bias: Tensor | None, epsilon: float, ledger: Tensor
+    x: Tensor, weight: Tensor, bias: Tensor | None, epsilon: float, ledger: Tensor | None
 ) -> Tensor:
     """The ε-rule for a linear map, as `functional.linear` has it.
 
@@ -45,7 +47,30 @@ def multiply(
     >>> (x * torch.autograd.grad(z, x)[0]).tolist()
     [[3.0, -2.0]]
     """
-    return absorb(apply(_Linear, x, weight, bias), bias, epsilon, ledger)
+    return absorb(functional.linear(x, weight, bias), bias, epsilon, ledger)
+
+
+class Looks:
+    """Weighted sums of the same values, one for every step of a caption.
+
+    Each alone would hand back multipliers as large as all the values. They are kept until the last
+    has come, and are then one product.
+
+    >>> values = torch.tensor([[[1.0], [2.0]]], requires_grad=True)
+    >>> looks = Looks(values)
+    >>> sums = [looks.sum(torch.tensor([[weights]])) for weights in ([0.5, 0.5], [1.0, 0.0])]
+    >>> torch.autograd.grad(sum(sums).sum(), values)[0].flatten().tolist()
+    [1.5, 0.5]
+    """
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+        self._looks: list[tuple[Tensor, Tensor]] = []
+        self._collected = apply(_Collect, values, self._looks)
+
+    def sum(self, weights: Tensor) -> Tensor:
+        """Sums `(B, K, D)` of the values `(B, L, D)` with constant weights `(B, K, L)`."""
+        return apply(_Look, self._collected, weights, self._looks)
 
 
 def carry(x: Tensor, y: Tensor) -> Tensor:
@@ -69,7 +94,11 @@ def halve(product: Tensor) -> Tensor:
 
 
 def normalise(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, norm_epsilon: float, ledger: Tensor
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    norm_epsilon: float,
+    ledger: Tensor | None,
 ) -> Tensor:
     """Layer norm over the last axis, whose divisor is a constant: a linear map of `x`.
 
@@ -110,35 +139,43 @@ def apply(rule: type[torch.autograd.Function], *inputs: Any) -> Tensor:
 class _Absorb(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor
+        ctx: Any, z: Tensor, constant: Tensor | float | None, epsilon: float, ledger: Tensor | None
     ) -> Tensor:
         ctx.save_for_backward(z, constant if isinstance(constant, Tensor) else None)
         ctx.number = constant if isinstance(constant, float | int) else None
-        ctx.epsilon = epsilon
+        ctx.epsilon, ctx.counts, ctx.shares = epsilon, ledger is not None, None
         return z[...]  # (`view_as` would lose that channels are last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        z, constant = ctx.saved_tensors
-        constant = ctx.number if constant is None else constant
-        held = ctx.epsilon / (z.abs() + ctx.epsilon) if ctx.epsilon else torch.zeros_like(z)
-        passed = 1 - held
-        lost = [z * held] if constant is None else [z * held, passed * constant]
-        return c * passed, None, None, count(c, [last_channels(part) for part in lost])
+        if ctx.shares is None:  # once for all words
+            z, constant = ctx.saved_tensors
+            ctx.shares = _share(z, ctx.number if constant is None else constant, ctx.epsilon)
+        passed, lost = ctx.shares
+        return c * passed, None, None, count(c, lost) if ctx.counts else None
 
 
-def count(c: Tensor, lost: list[Tensor]) -> Tensor:
+def _share(z: Tensor, constant: Tensor | float | None, epsilon: float) -> tuple[Tensor, Tensor]:
+    """What of a multiplier the ε-rule passes on, and what is lost, as `count` takes it."""
+    size = z.abs()
+    passed = size / (size + epsilon) if epsilon else torch.ones_like(z)
+    held = torch.addcmul(z, z, passed, value=-1)
+    return passed, losses(torch.zeros_like(z) if constant is None else passed * constant, held)
+
+
+def losses(to_constants: Tensor, to_epsilon: Tensor) -> Tensor:
+    """What is lost `(B, ...)` for a multiplier of one, as `count` takes it: `(2 B, n)`."""
+    return torch.cat([last_channels(to_constants), last_channels(to_epsilon)])
+
+
+def count(c: Tensor, lost: Tensor) -> Tensor:
     """The ledger `(2, B)` of multipliers `(B, ...)`: what constants absorbed, then what ε did.
 
-    `lost` is what is lost for a multiplier of one: `(B, n)` to ε and, if there are any, `(B, n)` to
-    constants. A product of matrices, from which each picture's own entries are taken, is several
-    times as fast as to multiply number by number and to sum.
+    A product of matrices, from which each picture's own entries are taken, is several times as fast
+    as to multiply number by number and to sum.
     """
-    rows = last_channels(c)
-    absorbed = [(rows @ part.T).diagonal() for part in lost]
-    if len(absorbed) == 1:
-        absorbed.append(torch.zeros_like(absorbed[0]))
-    return torch.stack(absorbed[::-1])
+    products = last_channels(c) @ lost.T
+    return torch.unflatten(products, 1, (2, -1)).diagonal(dim1=0, dim2=2)
 
 
 def last_channels(x: Tensor) -> Tensor:
@@ -146,47 +183,32 @@ def last_channels(x: Tensor) -> Tensor:
     return (x.movedim(1, -1) if x.dim() == 4 else x).flatten(1)
 
 
-class _Linear(torch.autograd.Function):
+class _Collect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(weight)
-        return functional.linear(x, weight, bias)
+    def forward(ctx: Any, values: Tensor, looks: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.looks = looks
+        return values[...]
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        return apply(_Multiply, c, *ctx.saved_tensors), None, None
+        weights, multipliers = zip(*ctx.looks, strict=True)
+        ctx.looks.clear()
+        return c + torch.cat(weights, 1).mT @ torch.cat(multipliers, 1), None
 
 
-class _Multiply(torch.autograd.Function):
-    """`c @ weight`, sparing what is nothing: most of what gates and later words are given."""
+class _Look(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, weights: Tensor, looks: list[tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        ctx.save_for_backward(weights)
+        ctx.looks = looks
+        return weights @ values
 
     @staticmethod
-    def forward(c: Tensor, weight: Tensor) -> Tensor:
-        rows = c.reshape(-1, len(weight))
-        columns = rows.any(0).nonzero()
-        if not len(columns):
-            return c.new_zeros(*c.shape[:-1], weight.shape[1])
-        block = slice(int(columns[0]), int(columns[-1]) + 1)
-        live = rows.any(1)
-        if live.all():
-            onward = rows[:, block] @ weight[block]
-        else:
-            onward = rows.new_zeros(len(rows), weight.shape[1])
-            onward[live] = rows[live, block] @ weight[block]
-        return onward.view(*c.shape[:-1], -1)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
-        """Nothing is kept: nobody asks for the gradient of a multiplier."""
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], c: Tensor, weight: Tensor
-    ) -> tuple[Tensor, int | None]:
-        # Products of the last axis alone: one more in front changes nothing.
-        batch = in_dims[0]
-        assert batch is not None
-        return _Multiply.forward(c.movedim(batch, 0), weight), 0
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        ctx.looks.append((*ctx.saved_tensors, c))  # for `_Collect`, which autograd runs last
+        return None, None, None
 
 
 class _Carry(torch.autograd.Function):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from sightline.encoders.encoder import Encoder
@@ -31,8 +32,8 @@ class Subject:
 
     def chosen(self, logits: Tensor) -> Tensor:
         """The logits `(B, N)` of the words asked for, of `(B, 1, T, V)`."""
-        rows = logits[:, 0].gather(1, self.places[..., None].expand(-1, -1, logits.shape[-1]))
-        return rows.gather(2, self.words[..., None]).squeeze(2)
+        pictures = torch.arange(len(logits), device=logits.device)[:, None]
+        return logits[pictures, 0, self.places, self.words]
 
 
 class Evidence(NamedTuple):

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function
 
 
 class Dropout(nn.Module):
@@ -37,7 +38,11 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
     """
-    energy: Tensor = _AdditiveEnergy.apply(keys, query, vector)  # type: ignore[no-untyped-call]
+    energy: Tensor
+    if has_torch_function((keys, query, vector)):  # explanations take it in plain operations
+        energy = handle_torch_function(additive_energy, (keys, query, vector), keys, query, vector)
+    else:
+        energy = _AdditiveEnergy.apply(keys, query, vector)  # type: ignore[no-untyped-call]
     return energy
 
 
