@@ -6,7 +6,8 @@ the boxes is measured: the *correctness* of its localisation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from sightline.errors import ConfigError, DataError
 from sightline.explain.explanation import Explanation
 from sightline.explain.methods import list_methods
 from sightline.explain.painting import paint_boxes
+from sightline.files import atomic_write
+from sightline.metrics.bootstrap import compare, interval
 from sightline.metrics.score import Floats, Score
 from sightline.progress import progress
 
@@ -43,7 +46,7 @@ class Localisation:
     positive: Floats  # (N, thresholds): the share of positive relevance that is inside the boxes
     negative: Floats  # (N, thresholds): the same of what speaks against the word
     regions: Floats  # (N,): the share of positive relevance if it stops at the regions
-    pointed: Floats  # (N,): 1 where the most relevant pixel is inside (Zhang et al. 2016)
+    pointed: Floats  # (N,): whether the most relevant pixel is inside (Zhang et al. 2016)
 
     @property
     def score(self) -> Score:
@@ -65,6 +68,15 @@ class Localisation:
             statistics,
             _mean,
         )
+
+
+@dataclass(frozen=True)
+class RunLocalisation:
+    """What was measured with one captioner."""
+
+    run: str
+    model: str
+    found: list[Localisation]
 
 
 def correctness(relevance: NDArray[Any], there: NDArray[np.bool_]) -> Floats:
@@ -138,6 +150,7 @@ def localise(
 def _measure(why: Explanation, mask: NDArray[np.bool_]) -> tuple[Any, ...]:
     """All numbers of one word, in the order of `Localisation`."""
     assert why.picture is not None
+    peak = why.picture.max()
     regions = paint_boxes(
         torch.from_numpy(why.regions).clamp(min=0)[None], torch.tensor(why.boxes), mask.shape
     )
@@ -146,10 +159,90 @@ def _measure(why: Explanation, mask: NDArray[np.bool_]) -> tuple[Any, ...]:
         correctness(why.picture, mask),
         correctness(-why.picture, mask),
         correctness(regions[0].numpy(), mask)[0],
-        float(mask.flat[why.picture.argmax()]),
+        # All pixels of a region may be the most relevant: how likely is it that a lot falls inside?
+        mask[why.picture >= peak - 1e-5 * abs(peak)].mean(),
     )
 
 
 def _mean(statistics: Floats) -> Floats:
     """Sums over counts, of rows `(..., 2)`."""
     return np.asarray(statistics[..., 0] / statistics[..., 1])
+
+
+def tabulate(runs: Sequence[RunLocalisation]) -> list[dict[str, Any]]:
+    """A row for every run and method; intervals hold in 95 of 100 draws of pictures."""
+    rows = []
+    for run in runs:
+        attention = next((one.score for one in run.found if one.method == "attention"), None)
+        for one in run.found:
+            row: dict[str, Any] = {
+                "run": run.run,
+                "model": run.model,
+                "method": one.method,
+                "pictures": len(one.score.per_image),
+                "words": len(one.area),
+                "area": float(one.area.mean()),
+                "inside": one.score.corpus,
+                "interval": interval(one.score),
+                "regions": float(one.regions.mean()),
+                "negative": float(one.negative[:, 0].mean()),
+                "pointed": float(one.pointed.mean()),
+                "above_attention": None,
+            }
+            if attention is not None and one.method != "attention":
+                above = compare(replace(one.score, name="attention"), attention)
+                row["above_attention"] = (above.difference, above.low, above.high)
+            rows.append(row)
+    return rows
+
+
+def to_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """The table of `tabulate`, in percent.
+
+    >>> row = {"run": "r", "model": "td", "method": "lrp", "pictures": 9, "words": 12}
+    >>> row |= {"area": 0.2, "inside": 0.5, "interval": (0.4, 0.6), "regions": 0.6, "negative": 0.1}
+    >>> row |= {"pointed": 0.9, "above_attention": (0.1, 0.05, 0.15)}
+    >>> print(to_markdown([row]).splitlines()[2])
+    | r | td | 12 | 20.0 | lrp | 50.0 (40.0 to 60.0) | +10.0 (+5.0 to +15.0) | 60.0 | 10.0 | 90.0 |
+    """
+    header = ["run", "model", "words", "area", "method", "inside", "above attention", "regions"]
+    header += ["negative", "pointed"]
+    lines = ["| " + " | ".join(header) + " |", "| " + " | ".join(["---"] * len(header)) + " |"]
+    for row in rows:
+        inside, low, high = (100 * value for value in (row["inside"], *row["interval"]))
+        above = "-"
+        if row["above_attention"] is not None:
+            above = "{:+.1f} ({:+.1f} to {:+.1f})".format(
+                *(100 * v for v in row["above_attention"])
+            )
+        cells = [row["run"], row["model"], str(row["words"]), f"{100 * row['area']:.1f}"]
+        cells += [row["method"], f"{inside:.1f} ({low:.1f} to {high:.1f})", above]
+        cells += [f"{100 * row[name]:.1f}" for name in ("regions", "negative", "pointed")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def plot(runs: Sequence[RunLocalisation], path: Path) -> None:
+    """Figure 3 of the paper, a panel for each run: what is inside of relevance above a threshold.
+
+    What speaks against a word is dashed.
+    """
+    from matplotlib.figure import Figure
+
+    if path.suffix not in (".png", ".pdf", ".svg"):
+        raise ConfigError(f"{path}: a figure ends in .png, .pdf or .svg")
+    figure = Figure(figsize=(3.2 * len(runs) + 1.4, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(runs), squeeze=False, sharey=True)[0]
+    for run, panel in zip(runs, panels, strict=True):
+        for number, one in enumerate(run.found):
+            colour = f"C{number}"
+            panel.plot(THRESHOLDS, 100 * one.positive.mean(0), color=colour, label=one.method)
+            if one.negative.any():
+                panel.plot(THRESHOLDS, 100 * one.negative.mean(0), "--", color=colour, linewidth=1)
+        panel.axhline(100 * run.found[0].area.mean(), color="grey", linewidth=1, label="area")
+        panel.set_title(run.run, fontsize=9)
+        panel.set_xlabel("threshold")
+    panels[0].set_ylabel("inside the boxes (%)")
+    panels[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=110)

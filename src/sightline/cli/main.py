@@ -16,6 +16,7 @@ COMMANDS = {
     "train": ("sightline.cli.train", "Train a captioner by a recipe."),
     "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
+    "localise": ("sightline.cli.localise", "Measure whether words look at what they name."),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioners that can be trained."),
     "data": ("sightline.cli.data", "Check, measure or make captioned pictures."),
