@@ -130,7 +130,8 @@ def test_relevance_is_on_what_a_word_names(soft: Path, scenes: list[CaptionedIma
     attention, guided, lrp = found
     assert len(lrp.area) > 16
     chance = lrp.area.mean()
-    assert lrp.score.corpus > max(4 * chance, attention.score.corpus)
+    assert lrp.score.corpus > 4 * chance
+    assert lrp.regions.mean() > attention.score.corpus  # at the same resolution
     assert lrp.pointed.mean() > 0.8
     assert lrp.negative[:, 0].mean() < chance
     assert guided.score.corpus > 3 * chance
