@@ -32,17 +32,19 @@ class Captioned:
     """Captions every picture alike, and explains with the maps above."""
 
     def __init__(self, *words):
-        self.words, self.asked = words, []
+        self.words, self.asked, self.captioned, self.explained = words, [], [], []
 
     def open(self, picture):
         return picture
 
     def caption(self, pictures):
+        self.captioned += pictures
         words = tuple(Word(text, 0.0, (), ()) for text in self.words)
         return [Caption(" ".join(self.words), words, 0.0, 0.0, REGIONS) for _ in pictures]
 
     def explain(self, picture, caption, *, words, method):
         self.asked.append((caption.text, words, method))
+        self.explained.append(picture)
         return [
             Explanation(
                 method,
@@ -104,8 +106,12 @@ def test_words_with_boxes_are_measured_and_no_others():
 
 
 def test_more_pictures_than_are_captioned_at_once():
-    found = localise(Captioned("dog"), images(*["dog"] * 17, "cat", *["dog"] * 3), ["lrp"])[0]
+    captioner, given = Captioned("dog"), images(*["dog"] * 17, "cat", *["dog"] * 3)
+    found = localise(captioner, given, ["lrp"])[0]
     assert found.pictures.tolist() == [*range(17), 18, 19, 20]
+    assert [id(p) for p in captioner.captioned] == [id(image.picture) for image in given]
+    del given[17]
+    assert [id(p) for p in captioner.explained] == [id(image.picture) for image in given]
 
 
 def test_what_is_nowhere_positive_is_not_inside():
