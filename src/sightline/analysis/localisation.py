@@ -44,7 +44,7 @@ class Localisation:
     pictures: NDArray[np.int64]  # (N,): which picture a word is of
     area: Floats  # (N,): the boxes' share of the picture, which relevance spread evenly would have
     positive: Floats  # (N, thresholds): the share of positive relevance that is inside the boxes
-    negative: Floats  # (N, thresholds): the same of what speaks against the word
+    negative: Floats  # (N, thresholds): the same of what speaks against it, if any
     regions: Floats  # (N,): the share of positive relevance if it stops at the regions
     pointed: Floats  # (N,): whether the most relevant pixel is inside (Zhang et al. 2016)
 

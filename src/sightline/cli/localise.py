@@ -28,7 +28,7 @@ explained by each method. All in percent:
 in brackets what 95 of 100 draws of pictures give |
 | above attention | how much more than attention has inside, of the same words |
 | regions | *inside*, if relevance stops at the encoder's regions, as attention does |
-| negative | the share inside of what speaks against the word |
+| negative | the share inside of what speaks against the word; 0 where nothing does |
 | pointed | how often the most relevant pixel is inside (the pointing game) |
 
 {table}"""
