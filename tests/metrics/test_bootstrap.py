@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sightline.errors import DataError
-from sightline.metrics import Score, bleu, compare
+from sightline.metrics import Score, bleu, compare, interval
 from sightline.metrics.spice_categories import category_scores
 
 
@@ -103,3 +103,14 @@ def test_different_metrics_or_pictures_are_refused():
         compare(scores([1, 2]), scores([1, 2, 3]))
     with pytest.raises(DataError, match="cannot compare"):
         compare(scores([1, 2]), Score("y", 1.5, np.array([1.0, 2.0])))
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
+    values = np.random.default_rng(4).normal(0.3, 0.1, 400)
+    low, high = interval(scores(values))
+    half = 1.96 * values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.001)
+
+
+def test_the_interval_of_what_is_undefined_is_undefined():
+    assert np.isnan(interval(scores([np.nan, np.nan]))).all()

@@ -15,6 +15,7 @@ import torch
 from click.testing import CliRunner
 
 import sightline
+from sightline.analysis.localisation import localise
 from sightline.captions import Caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.data.dataset import CaptionedImage
@@ -120,6 +121,20 @@ def test_evaluate_writes_captions_scores_and_a_table_per_picture(soft: Path) -> 
     assert rows[0] == "image_id,caption,BLEU-1,BLEU-2,BLEU-3,BLEU-4,CIDEr-D"
     assert len(rows) == 101
     assert rows[1].startswith(f"{captions[0]['image_id']},{captions[0]['caption']},")
+
+
+@with_soft
+def test_relevance_is_on_what_a_word_names(soft: Path, scenes: list[CaptionedImage]) -> None:
+    """Paper 4, section 4.1: more of it than of attention; what speaks against a word is not."""
+    found = localise(sightline.load(soft), scenes[:16], ["attention", "guided_grad_cam", "lrp"])
+    attention, guided, lrp = found
+    assert len(lrp.area) > 16
+    chance = lrp.area.mean()
+    assert lrp.score.corpus > 4 * chance
+    assert lrp.regions.mean() > attention.score.corpus  # at the same resolution
+    assert lrp.pointed.mean() > 0.8
+    assert lrp.negative[:, 0].mean() < chance
+    assert guided.score.corpus > 3 * chance
 
 
 @with_soft

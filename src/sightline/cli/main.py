@@ -17,6 +17,7 @@ COMMANDS = {
     "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
     "pack": ("sightline.cli.pack", "Make a small checkpoint of a run, to give away."),
+    "localise": ("sightline.cli.localise", "Measure whether words look at what they name."),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioners that can be trained."),
     "data": ("sightline.cli.data", "Check, measure or make captioned pictures."),

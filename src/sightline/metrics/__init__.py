@@ -9,7 +9,7 @@ these is imported as `from sightline.metrics.chair import objects_named`.
 
 from sightline.metrics.bertscore import BertScore, bertscore
 from sightline.metrics.bleu import Bleu, bleu
-from sightline.metrics.bootstrap import Difference, compare
+from sightline.metrics.bootstrap import Difference, compare, interval
 from sightline.metrics.chair import Chair, ObjectsNamed, chair, objects_named
 from sightline.metrics.cider import Cider, CiderD, cider, cider_d
 from sightline.metrics.corpus import Corpus, document_frequencies
@@ -50,6 +50,7 @@ __all__ = [
     "compare",
     "diversity",
     "document_frequencies",
+    "interval",
     "measure",
     "meteor",
     "objects_named",

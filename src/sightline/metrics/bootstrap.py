@@ -1,11 +1,12 @@
 """Paired bootstrap (Koehn 2004): is one system better, or only luckier in its pictures?"""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from sightline.errors import DataError
-from sightline.metrics.score import Score
+from sightline.metrics.score import Floats, Score
 
 _CELLS = 1 << 22  # of one block of resamples: 32 MB
 
@@ -53,15 +54,10 @@ def compare(
             f"cannot compare {score.name} of {len(score.per_image)} pictures with "
             f"{other.name} of {len(other.per_image)}"
         )
-    pictures = len(score.per_image)
-    random = np.random.default_rng(seed)
-    block = max(1, _CELLS // pictures)
-    found = []
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        drawn = random.integers(pictures, size=(rows, pictures))
-        weights = np.stack([np.bincount(row, minlength=pictures) for row in drawn]).astype(float)
-        found.append(score.resampled(weights) - other.resampled(weights))
+    found = [
+        score.resampled(weights) - other.resampled(weights)
+        for weights in _draws(len(score.per_image), resamples, seed)
+    ]
     differences = np.concatenate(found)
     if np.isnan(differences).all():
         return Difference(score.name, score.corpus, other.corpus, np.nan, np.nan, np.nan)
@@ -71,3 +67,31 @@ def compare(
     contrary = min((~(differences > 0)).sum(), (~(differences < 0)).sum())
     p = min(1.0, 2 * (contrary + 1) / (resamples + 1))
     return Difference(score.name, score.corpus, other.corpus, float(low), float(high), float(p))
+
+
+def interval(
+    score: Score, resamples: int = 2000, confidence: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """Bounds of one system's corpus value, had the pictures been others of the same kind.
+
+    >>> low, high = interval(Score("x", 0.5, np.array([0.0, 1.0] * 50)))
+    >>> 0.35 < low < 0.45 < 0.55 < high < 0.65
+    True
+    """
+    draws = _draws(len(score.per_image), resamples, seed)
+    values = np.concatenate([score.resampled(weights) for weights in draws])
+    if np.isnan(values).all():
+        return np.nan, np.nan
+    tail = (1 - confidence) / 2
+    low, high = np.nanquantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _draws(pictures: int, resamples: int, seed: int) -> Iterator[Floats]:
+    """How often each picture is drawn `(rows, pictures)`, in blocks of rows."""
+    random = np.random.default_rng(seed)
+    block = max(1, _CELLS // pictures)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        drawn = random.integers(pictures, size=(rows, pictures))
+        yield np.stack([np.bincount(row, minlength=pictures) for row in drawn]).astype(float)
