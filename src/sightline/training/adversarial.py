@@ -65,7 +65,7 @@ class Adversarial(Discriminated):
         super().__init__(options)
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
-        inputs, real = self._inputs(model, batch, epoch), one_of_each(batch, epoch)
+        inputs, real = self._inputs(model, batch, epoch), one_of_each(batch)
         limits = limits_of(batch)
         drawn = draw_and_judge(model, batch, self.options.rollouts, limits)
         fake = drawn.captions

@@ -18,9 +18,9 @@ from sightline.training.objective import Term
 class Discriminated(CrossEntropy):
     """The terms of `cross_entropy` for the captioner; for the discriminator, its own.
 
-    `discriminator` is the cross-entropy of its verdicts on one caption of each picture, another in
-    every epoch, and on one that the model made up; they stand for all captions of the picture. It
-    trains the discriminator alone, and no other term does.
+    `discriminator` is the cross-entropy of its verdicts on one caption of each picture, drawn at
+    random, and on one that the model made up; they stand for all captions of the picture. It trains
+    the discriminator alone, and no other term does.
     `accuracy`, the share of right verdicts, and `collapse`, the mean cosine between the goals of a
     caption's words, are reported and train nothing.
 
@@ -35,7 +35,7 @@ class Discriminated(CrossEntropy):
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        real, fake = one_of_each(batch, epoch), sample_captions(model, batch)
+        real, fake = one_of_each(batch), sample_captions(model, batch)
         both: Judged = model(batch.regions, inputs, side_by_side(real, fake))
         return self._judged_terms(both, real, batch)
 
@@ -60,9 +60,16 @@ class Discriminated(CrossEntropy):
         return terms
 
 
-def one_of_each(batch: CaptionBatch, epoch: int) -> Tensor:
-    """One caption of each picture `(B, 1, T)`, another in every epoch."""
-    return batch.targets[:, [epoch % batch.targets.shape[1]]]
+def one_of_each(batch: CaptionBatch) -> Tensor:
+    """One caption of each picture `(B, 1, T)`, drawn at random.
+
+    Not one after the other: where the captions of all pictures come in the same order, as the five
+    wordings of a scene do, an epoch of first ones would teach the discriminator that people only
+    ever write the first, and the next epoch that they never do.
+    """
+    there = (batch.targets[..., 0] != PAD).float()
+    which = torch.multinomial(there, 1)
+    return batch.targets.gather(1, which[..., None].expand(-1, -1, batch.targets.shape[2]))
 
 
 def limits_of(batch: CaptionBatch) -> Constraints:
