@@ -204,15 +204,16 @@ def test_the_terms_of_the_game_are_their_definitions(
     log_probs = policy_log_probs(own.logits, drawn.captions, LIMITS).squeeze(1)
     worth = rescale(drawn.values, said)
     followed = intrinsic_rewards(aspects, goals, 2)
-    rewards = followed + extrinsic * worth
+    values = drawn.values
     manager = worker = 0.0
     for b, length in enumerate(said.sum(1).tolist()):
         for t in range(length):
             there = min(t + 2, length)
             change = (aspects[b, there] - aspects[b, t]).tolist()
             manager -= float(worth[b, there - 1]) * cosine(change, goals[b, t].tolist())
-            others = rewards[said[:, t], t]
-            worker -= float((rewards[b, t] - others.mean()) * log_probs[b, t])
+            reward = followed[b, t] - followed[said[:, t], t].mean()
+            reward += extrinsic * (values[b, t] - (values[b, t - 1] if t else values[:, 0].mean()))
+            worker -= float(reward * log_probs[b, t])
     share = 5 / 3  # five captions of three pictures
     assert terms["manager"].total.item() == pytest.approx(share * manager, rel=1e-4)
     assert terms["worker"].total.item() == pytest.approx(share * worker, rel=1e-4)
