@@ -215,7 +215,7 @@ def written_for(scenes: Sequence[CaptionedImage], vocabulary: Vocabulary) -> Ten
 
 
 def taught_to_judge(real: Tensor, fake: Tensor, pictures: Tensor, words: int) -> Discriminator:
-    """A discriminator taught as that of `discriminated`, against a captioner that stays the same."""
+    """A discriminator taught as that of `discriminated`, by a captioner that stays the same."""
     torch.manual_seed(1)
     judge = Discriminator(words, 64, 6, pictures.shape[1], dropout=0.1)
     optimizer = torch.optim.AdamW(judge.parameters(), 0.003)
