@@ -197,6 +197,7 @@ def test_the_terms_of_the_game_are_their_definitions(
     drawn, said = fixed_game()
     monkeypatch.setattr(adversarial, "draw_and_judge", lambda *arguments: drawn)
     options = {"horizon": 2, "extrinsic": extrinsic, "likelihood": 0.5, "doubly_stochastic": 0.3}
+    options["intrinsic"] = 0.2
     terms = create_objective({"name": "adversarial", **options}).terms(model, batch, 0)
     with torch.no_grad():
         own: Unrolled = model(batch.regions, with_start(drawn.captions))
@@ -211,7 +212,7 @@ def test_the_terms_of_the_game_are_their_definitions(
             there = min(t + 2, length)
             change = (aspects[b, there] - aspects[b, t]).tolist()
             manager -= float(worth[b, there - 1]) * cosine(change, goals[b, t].tolist())
-            reward = followed[b, t] - followed[said[:, t], t].mean()
+            reward = 0.2 * (followed[b, t] - followed[said[:, t], t].mean())
             reward += extrinsic * (values[b, t] - (values[b, t - 1] if t else values[:, 0].mean()))
             worker -= float(reward * log_probs[b, t])
     share = 5 / 3  # five captions of three pictures
@@ -225,7 +226,7 @@ def test_the_terms_of_the_game_are_their_definitions(
         "discriminator": 1,
         "accuracy": 0,
         "collapse": 0,
-        "manager": 1,
+        "manager": 0.2,
         "worker": 1,
         "value": 0,
         "intrinsic": 0,
@@ -285,15 +286,17 @@ def test_the_discriminator_soon_tells_real_captions_from_those_made_up() -> None
     assert sum(right[-20:]) / 20 > 0.8
 
 
-@pytest.mark.parametrize("extrinsic", [0.0, 4.0])
+@pytest.mark.parametrize(("intrinsic", "extrinsic"), [(1.0, 0.0), (1.0, 4.0)])
 def test_the_game_raises_the_opinion_of_a_discriminator_that_does_not_move(
+    intrinsic: float,
     extrinsic: float,
 ) -> None:
     model, few = make_model(picture=True), make_batch()
     many = torch.arange(3).repeat(8)
     regions = Regions(few.regions.vectors[many], few.regions.mask[many], few.regions.boxes[many])
     batch = CaptionBatch(regions, few.inputs[many], few.targets[many])
-    objective = create_objective({"name": "adversarial", "extrinsic": extrinsic})
+    weights = {"intrinsic": intrinsic, "extrinsic": extrinsic}
+    objective = create_objective({"name": "adversarial", **weights})
     others = [p for name, p in model.named_parameters() if not name.startswith("discriminator.")]
     optimizer = torch.optim.Adam(others, lr=0.01)
     torch.manual_seed(7)

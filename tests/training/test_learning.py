@@ -6,33 +6,22 @@ An untrained or wrongly wired model passes none of these.
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
-from torch import Tensor
-from torch.nn import functional
 
 import sightline
-from sightline.captioner import Captioner
 from sightline.captions import Caption
-from sightline.checkpoint import read_pointers
 from sightline.cli.evaluate import command as evaluate
 from sightline.data.dataset import CaptionedImage
-from sightline.data.region_cache import RegionCache, picture_key
 from sightline.data.scenes import make_scenes
-from sightline.data.vocabulary import END, PAD, START, Vocabulary
-from sightline.decoding.constraints import Constraints
 from sightline.decoding.words import with_start
-from sightline.encoders.regions import Regions
-from sightline.models.discriminator import Discriminator
 from sightline.models.registry import list_models
 from sightline.models.transformer import Transformer
-from sightline.training.captioning import score_captions
-from sightline.training.drawing import captioning, draw
 from sightline.training.loop import train
 from sightline.training.recipe import load_recipe
 
@@ -197,74 +186,3 @@ def test_masks_are_small_where_the_named_object_is(
                 elsewhere.append(float(of_word[~inside].mean()))
     assert len(on_object) > 60
     assert sum(on_object) / len(on_object) < 0.6 * sum(elsewhere) / len(elsewhere)
-
-
-def drawn_by(captioner: Captioner, regions: Regions, count: int) -> Tensor:
-    """Captions `(B, count, T)` from the captioner's distribution, after the start word."""
-    torch.manual_seed(0)
-    with captioning(captioner.model) as model:
-        found = draw(model, model.encode(regions), count, Constraints(max_length=16))
-    return functional.pad(found, (1, 0), value=START)
-
-
-def written_for(scenes: Sequence[CaptionedImage], vocabulary: Vocabulary) -> Tensor:
-    """The scenes' own captions `(B, K, T)`, after the start word."""
-    rows = [[[START, *vocabulary.encode(c), END] for c in scene.captions] for scene in scenes]
-    longest = max(len(words) for own in rows for words in own)
-    return torch.tensor([[w + [PAD] * (longest - len(w)) for w in own] for own in rows])
-
-
-def taught_to_judge(real: Tensor, fake: Tensor, pictures: Tensor, words: int) -> Discriminator:
-    """A discriminator taught as that of `discriminated`, by a captioner that stays the same."""
-    torch.manual_seed(1)
-    judge = Discriminator(words, 64, 6, pictures.shape[1], dropout=0.1)
-    optimizer = torch.optim.AdamW(judge.parameters(), 0.003)
-    for _ in range(150):
-        some = torch.randperm(len(real))[:20]
-        of_real, of_fake, of_others = (
-            judge(captions, pictures[some])
-            for captions in (real[some], fake[some], real[some.roll(1)])
-        )
-        wrong = functional.softplus(of_fake).mean() + functional.softplus(of_others).mean()
-        optimizer.zero_grad()
-        (functional.softplus(-of_real).mean() + wrong / 2).backward()
-        optimizer.step()
-    return judge.eval()
-
-
-@pytest.mark.xdist_group("hierarchical")
-def test_the_adversarial_stage_pleases_a_judge_that_took_no_part_and_loses_no_bleu(
-    train_once: Callable[[str], Path],
-) -> None:
-    """The stage's own discriminator moves with the captioner, and its opinion with it. This judge
-    has learnt to tell the captions of people from those before the stage; then it stays as it is,
-    and is asked about scenes that neither it nor the captioner knows.
-    """
-    run = train_once("hierarchical")
-    checkpoints = read_pointers(run)
-    before, after = (sightline.load(run / checkpoints[name]) for name in ("stage-1", "last"))
-    known, unknown = make_scenes(600, seed=0), make_scenes(200, seed=78)
-    cache = RegionCache.for_encoder(before.encoder, run.parent / "regions")
-    regions = cache.regions(cache.rows([picture_key(scene.picture) for scene in known]))
-    asked = before.regions([before.open(scene.picture) for scene in unknown])
-    with captioning(before.model) as model:
-        pictures, of_asked = (model.encode(part)["picture"] for part in (regions, asked))
-    judge = taught_to_judge(
-        written_for(known, before.vocabulary),
-        drawn_by(before, regions, 2),
-        pictures,
-        len(before.vocabulary),
-    )
-
-    def opinion(captions: Tensor) -> float:
-        return judge(captions, of_asked).sigmoid().mean().item()
-
-    def bleu(captioner: Captioner) -> float:
-        captions = captioner.caption([scene.picture for scene in unknown], beam=3)
-        return score_captions([own.text for own in captions], unknown, ["bleu"])["BLEU-4"]
-
-    people = opinion(written_for(unknown, before.vocabulary))
-    at_first, at_last = (opinion(drawn_by(own, asked, 5)) for own in (before, after))
-    assert people > at_first + 0.05  # it can tell
-    assert at_last > at_first + 0.01
-    assert bleu(after) > bleu(before) - 0.01

@@ -30,12 +30,14 @@ class AdversarialOptions(CrossEntropyOptions):
     likelihood: float = 1.0  # weight of the terms of cross-entropy; the terms of the game have 1
     rollouts: int = 3  # completions of each prefix; their mean verdict is its value
     horizon: int = 4  # c: words that a goal looks ahead
-    extrinsic: float = 4.0  # weight of a word's gain beside its intrinsic reward; LeakGAN: 0
+    intrinsic: float = 0.1  # weight of setting and following goals; LeakGAN: 1
+    extrinsic: float = 4.0  # weight of what a word adds to the value; LeakGAN: 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(1, "objective", rollouts=self.rollouts, horizon=self.horizon)
-        require_at_least(0, "objective", likelihood=self.likelihood, extrinsic=self.extrinsic)
+        weights = {name: getattr(self, name) for name in ("likelihood", "intrinsic", "extrinsic")}
+        require_at_least(0, "objective", **weights)
 
 
 class Adversarial(Discriminated):
@@ -93,14 +95,15 @@ class Adversarial(Discriminated):
         followed = intrinsic_rewards(drawn.aspects, goals.detach(), horizon)
         rewards = followed * said
         usual = rewards.sum(0) / said.sum(0)  # at the same word of the captions that have it
-        rewards = rewards - usual + self.options.extrinsic * gains(drawn.values)
+        rewards = self.options.intrinsic * (rewards - usual)
+        rewards = rewards + self.options.extrinsic * gains(drawn.values)
         log_probs = policy_log_probs(unrolled.logits, captions, limits).squeeze(1)
         worker = rewards * log_probs * said
 
         # A drawn caption stands for all captions of its picture, so that terms are means over them.
         share = batch.captions / len(captions)
         return {
-            "manager": Term(-share * manager.sum(), "caption"),
+            "manager": Term(-share * manager.sum(), "caption", self.options.intrinsic),
             "worker": Term(-share * worker.sum(), "caption"),
             "value": Term(share * drawn.values[:, -1].sum(), "caption", 0.0),
             "intrinsic": Term(batch.captions * followed[said].mean(), "caption", 0.0),
