@@ -28,16 +28,18 @@ def test_dropout_does_nothing_outside_training():
     assert Dropout(0.9).eval()(x) is x
 
 
-def test_additive_energy_and_its_gradient_are_those_of_its_definition():
+@pytest.mark.parametrize("rectified", [False, True])
+def test_additive_energy_and_its_gradient_are_those_of_its_definition(rectified):
     torch.manual_seed(0)
+    squash = torch.relu if rectified else torch.tanh
     sizes = [(2, 4, 5), (2, 3, 5), (5,)]
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
     keys, query, vector = inputs
-    plain = (torch.tanh(keys[:, None] + query[:, :, None]) * vector).sum(-1)
-    torch.testing.assert_close(additive_energy(*inputs), plain)
-    assert torch.autograd.gradcheck(additive_energy, inputs)
+    plain = (squash(keys[:, None] + query[:, :, None]) * vector).sum(-1)
+    torch.testing.assert_close(additive_energy(*inputs, rectified), plain)
+    assert torch.autograd.gradcheck(additive_energy, (*inputs, rectified))
     # Explanations run backward several times through one forward pass.
-    energy, weights = additive_energy(*inputs), torch.randn(2, 3, 4, dtype=torch.float64)
+    energy, weights = additive_energy(*inputs, rectified), torch.randn(2, 3, 4, dtype=torch.float64)
     once = torch.autograd.grad(energy, inputs, weights, retain_graph=True)
     again = torch.autograd.grad(energy, inputs, weights)
     for first, second in zip(once, again, strict=True):

@@ -197,6 +197,7 @@ def test_the_terms_of_the_game_are_their_definitions(
     drawn, said = fixed_game()
     monkeypatch.setattr(adversarial, "draw_and_judge", lambda *arguments: drawn)
     options = {"horizon": 2, "extrinsic": extrinsic, "likelihood": 0.5, "doubly_stochastic": 0.3}
+    options["intrinsic"] = 0.2
     terms = create_objective({"name": "adversarial", **options}).terms(model, batch, 0)
     with torch.no_grad():
         own: Unrolled = model(batch.regions, with_start(drawn.captions))
@@ -204,15 +205,16 @@ def test_the_terms_of_the_game_are_their_definitions(
     log_probs = policy_log_probs(own.logits, drawn.captions, LIMITS).squeeze(1)
     worth = rescale(drawn.values, said)
     followed = intrinsic_rewards(aspects, goals, 2)
-    rewards = followed + extrinsic * worth
+    values = drawn.values
     manager = worker = 0.0
     for b, length in enumerate(said.sum(1).tolist()):
         for t in range(length):
             there = min(t + 2, length)
             change = (aspects[b, there] - aspects[b, t]).tolist()
             manager -= float(worth[b, there - 1]) * cosine(change, goals[b, t].tolist())
-            others = rewards[said[:, t], t]
-            worker -= float((rewards[b, t] - others.mean()) * log_probs[b, t])
+            reward = 0.2 * (followed[b, t] - followed[said[:, t], t].mean())
+            reward += extrinsic * (values[b, t] - (values[b, t - 1] if t else values[:, 0].mean()))
+            worker -= float(reward * log_probs[b, t])
     share = 5 / 3  # five captions of three pictures
     assert terms["manager"].total.item() == pytest.approx(share * manager, rel=1e-4)
     assert terms["worker"].total.item() == pytest.approx(share * worker, rel=1e-4)
@@ -224,7 +226,7 @@ def test_the_terms_of_the_game_are_their_definitions(
         "discriminator": 1,
         "accuracy": 0,
         "collapse": 0,
-        "manager": 1,
+        "manager": 0.2,
         "worker": 1,
         "value": 0,
         "intrinsic": 0,
@@ -284,15 +286,17 @@ def test_the_discriminator_soon_tells_real_captions_from_those_made_up() -> None
     assert sum(right[-20:]) / 20 > 0.8
 
 
-@pytest.mark.parametrize("extrinsic", [0.0, 1.0])
+@pytest.mark.parametrize(("intrinsic", "extrinsic"), [(1.0, 0.0), (1.0, 4.0)])
 def test_the_game_raises_the_opinion_of_a_discriminator_that_does_not_move(
+    intrinsic: float,
     extrinsic: float,
 ) -> None:
     model, few = make_model(picture=True), make_batch()
     many = torch.arange(3).repeat(8)
     regions = Regions(few.regions.vectors[many], few.regions.mask[many], few.regions.boxes[many])
     batch = CaptionBatch(regions, few.inputs[many], few.targets[many])
-    objective = create_objective({"name": "adversarial", "extrinsic": extrinsic})
+    weights = {"intrinsic": intrinsic, "extrinsic": extrinsic}
+    objective = create_objective({"name": "adversarial", **weights})
     others = [p for name, p in model.named_parameters() if not name.startswith("discriminator.")]
     optimizer = torch.optim.Adam(others, lr=0.01)
     torch.manual_seed(7)

@@ -1,5 +1,6 @@
 """Maximum likelihood with the discriminator alongside: its terms, who learns from what, resume."""
 
+import math
 import os
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from sightline.encoders.regions import Regions
 from sightline.models.hierarchical import Hierarchical, HierarchicalConfig, goal_collapse, goals_of
 from sightline.training import discriminated
 from sightline.training.batch import CaptionBatch
-from sightline.training.discriminated import sample_captions, side_by_side
+from sightline.training.discriminated import judged_rows, sample_captions
 from sightline.training.loop import Trainer
 from sightline.training.objective import create_objective
 from sightline.training.recipe import load_recipe
@@ -35,9 +36,10 @@ SIZES = {
 OPTIONS = {"label_smoothing": 0.1, "doubly_stochastic": 0.5}
 
 
-def make_model(dropout: float = 0.0) -> Hierarchical:
+def make_model(dropout: float = 0.0, sees_picture: bool = False) -> Hierarchical:
     torch.manual_seed(0)
-    return Hierarchical(12, 5, HierarchicalConfig(**SIZES, dropout=dropout)).train()
+    config = HierarchicalConfig(**SIZES, dropout=dropout, discriminator_sees_picture=sees_picture)
+    return Hierarchical(12, 5, config).train()
 
 
 def make_batch(weight: float = 1.0) -> CaptionBatch:
@@ -61,33 +63,37 @@ def fixed_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # What is judged: neither what was cut, nor what holds an unknown word, nor what is absent.
+JUDGED = [(0, 0), (1, 0), (1, 1)]
+
+
 @pytest.mark.usefixtures("fixed_fakes")
-@pytest.mark.parametrize(
-    ("epoch", "judged"), [(0, [(0, 0), (1, 0)]), (1, [(1, 1)]), (2, []), (3, [(0, 0), (1, 0)])]
-)
-def test_the_terms_are_those_of_cross_entropy_and_of_the_verdicts(
-    epoch: int, judged: list[tuple[int, int]]
-) -> None:
-    model, batch = make_model(), make_batch()
-    terms = create_objective({"name": "discriminated", **OPTIONS}).terms(model, batch, epoch)
-    plain = create_objective({"name": "cross_entropy", **OPTIONS}).terms(model, batch, epoch)
+@pytest.mark.parametrize("sees_picture", [False, True])
+def test_the_terms_are_those_of_cross_entropy_and_of_the_verdicts(sees_picture: bool) -> None:
+    model, batch = make_model(sees_picture=sees_picture), make_batch()
+    terms = create_objective({"name": "discriminated", **OPTIONS}).terms(model, batch, 0)
+    plain = create_objective({"name": "cross_entropy", **OPTIONS}).terms(model, batch, 0)
     assert list(terms) == [*plain, "discriminator", "accuracy", "collapse"]
     for name, term in plain.items():
         assert terms[name].total.item() == pytest.approx(term.total.item(), rel=1e-5)
         assert (terms[name].weight, terms[name].per) == (term.weight, term.per)
 
+    pictures = model.encode(batch.regions).get("picture")
+
+    def verdict(caption: Tensor, b: int) -> float:
+        words = [START, *(word for word in caption.tolist() if word != PAD)]
+        picture = None if pictures is None else pictures[[b]]
+        return model.discriminator(torch.tensor([[words]]), picture).sigmoid().item()
+
     loss, right = 0.0, 0
-    for b, k in judged:
-        for caption, label in ((batch.targets[b, k], 1.0), (FAKES[b, 0], 0.0)):
-            words = [START, *(word for word in caption.tolist() if word != PAD)]
-            verdict = model.discriminator(torch.tensor([[words]]))[0, 0]
-            own = functional.binary_cross_entropy_with_logits(verdict, torch.tensor(label)).item()
-            loss += own * (3, 2)[b]  # for all captions of the picture
-            right += bool(verdict > 0) == bool(label)
+    for b, k in JUDGED:
+        real, fake = verdict(batch.targets[b, k], b), verdict(FAKES[b, 0], b)
+        loss -= math.log(real) + (0.5 if sees_picture else 1.0) * math.log(1 - fake)
+        loss -= 0.5 * sees_picture * math.log(1 - verdict(batch.targets[b, k], 1 - b))
+        right += (real > 0.5) + (fake < 0.5)
     assert terms["discriminator"].total.item() == pytest.approx(loss, rel=1e-5)
     assert terms["discriminator"].weight == 1
     accuracy = terms["accuracy"].total / batch.captions
-    assert accuracy.item() == pytest.approx(right / max(2 * len(judged), 1))
+    assert accuracy.item() == pytest.approx(right / (2 * len(JUDGED)))
 
     goals = goals_of(model(batch.regions, batch.inputs).signals)
     collapse = goal_collapse(goals, batch.targets != PAD).sum()
@@ -119,6 +125,25 @@ def test_a_stand_in_batch_weighs_nothing() -> None:
     assert all(term.total.item() == 0 for term in terms.values())
 
 
+def test_a_picture_alone_in_its_batch_has_no_other_to_be_mistaken_for() -> None:
+    batch = make_batch()
+    regions = Regions(
+        *(part[:1] for part in (batch.regions.vectors, batch.regions.mask, batch.regions.boxes))
+    )
+    alone = CaptionBatch(regions, batch.inputs[:1], batch.targets[:1])
+    rows = judged_rows(make_model(sees_picture=True), alone, FAKES[:1])
+    assert rows.shape[:2] == (1, 4)
+
+
+def test_nothing_to_judge_is_no_loss() -> None:
+    batch = make_batch()
+    cut = CaptionBatch(
+        batch.regions, batch.inputs, torch.where(batch.targets == END, 9, batch.targets)
+    )
+    terms = create_objective({"name": "discriminated"}).terms(make_model(), cut, 0)
+    assert terms["discriminator"].total.item() == terms["accuracy"].total.item() == 0
+
+
 def test_captions_are_sampled_from_the_model_as_it_captions() -> None:
     model, batch = make_model(dropout=0.9), make_batch()
     with torch.no_grad():
@@ -140,14 +165,19 @@ def test_captions_are_sampled_from_the_model_as_it_captions() -> None:
     assert not model.training
 
 
-def test_real_and_made_up_captions_stand_side_by_side() -> None:
-    real = make_batch().targets[:, :1]
-    captions = side_by_side(real, FAKES)
-    assert captions.shape == (2, 2, 5)
-    assert (captions[..., 0] == START).all()
-    assert torch.equal(captions[:, :1, 1:], real)
-    assert torch.equal(captions[:, 1:, 1:4], FAKES)
-    assert (captions[:, 1:, 4] == PAD).all()
+@pytest.mark.parametrize("sees_picture", [False, True])
+def test_what_is_judged_are_real_captions_a_made_up_one_and_those_of_another_picture(
+    sees_picture: bool,
+) -> None:
+    real = make_batch().targets
+    rows = judged_rows(make_model(sees_picture=sees_picture), make_batch(), FAKES)
+    assert rows.shape == (2, 7 if sees_picture else 4, 5)
+    assert (rows[..., 0] == START).all()
+    assert torch.equal(rows[:, :3, 1:], real)
+    assert torch.equal(rows[:, 3, 1:4], FAKES[:, 0])
+    assert (rows[:, 3, 4] == PAD).all()
+    if sees_picture:
+        assert torch.equal(rows[:, 4:, 1:], real[[1, 0]])
 
 
 # --- in the loop --------------------------------------------------------------------------------

@@ -59,8 +59,11 @@ def _attend(
     return (weights.detach() if constant else weights) @ values
 
 
-def _additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
-    return torch.tanh(keys[:, None] + query[:, :, None]) @ vector
+def _additive_energy(
+    keys: Tensor, query: Tensor, vector: Tensor, *, rectified: bool = False
+) -> Tensor:
+    squash = torch.relu if rectified else torch.tanh
+    return squash(keys[:, None] + query[:, :, None]) @ vector
 
 
 PLAIN_FORMS: dict[str, Callable[..., Tensor]] = {

@@ -12,7 +12,7 @@ from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.discriminator import LAYERS, Discriminator
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
-from sightline.models.layers import Dropout, barrier, masked_mean
+from sightline.models.layers import Dropout, additive_energy, barrier, masked_mean
 from sightline.models.sru import SRU
 
 
@@ -195,7 +195,7 @@ class Hierarchical(CaptionModel):
         """Where the WORKER's features say to look next: the context z, α and β (section 3.5)."""
         # "There is no gradient sent back to the language model" (section 4.2).
         query, gate = self.from_worker(features.detach()).split([len(self.score), 1], -1)
-        energy = torch.relu(memory["keys"][:, None] + query[:, :, None]) @ self.score
+        energy = additive_energy(memory["keys"], query, self.score, rectified=True)
         attention = functional.softmax(energy + memory["barrier"][:, None], -1)
         beta = torch.sigmoid(gate)
         return beta * (attention @ memory["annotations"]), attention, beta.squeeze(-1)

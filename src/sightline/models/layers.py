@@ -27,45 +27,48 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-def additive_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
+def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool = False) -> Tensor:
     """v · tanh(keys + query) `(B, K, L)` of keys `(B, L, A)`, queries `(B, K, A)` and v `(A,)`.
 
-    The energies of additive attention (Bahdanau et al. 2014). What stands between, `(B, K, L, A)`,
-    is the largest thing in a captioner. It is never stored: pieces that fit into the processor's
-    cache are made, used and forgotten, and made again for the gradient, which is as fast as to
-    fetch them from memory.
+    The energies of additive attention (Bahdanau et al. 2014); `rectified`, with max(0, ·) in the
+    place of tanh. What stands between, `(B, K, L, A)`, is the largest thing in a captioner. It is
+    never stored: pieces that fit into the processor's cache are made, used and forgotten, and made
+    again for the gradient, which is as fast as to fetch them from memory.
 
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
     """
+    given = (keys, query, vector)
     energy: Tensor
-    if has_torch_function((keys, query, vector)):  # explanations take it in plain operations
-        energy = handle_torch_function(additive_energy, (keys, query, vector), keys, query, vector)
+    if has_torch_function(given):  # explanations take it in plain operations
+        energy = handle_torch_function(additive_energy, given, *given, rectified=rectified)
     else:
-        energy = _AdditiveEnergy.apply(keys, query, vector)  # type: ignore[no-untyped-call]
+        energy = _AdditiveEnergy.apply(*given, rectified)  # type: ignore[no-untyped-call]
     return energy
 
 
 class _AdditiveEnergy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
+    def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor, rectified: bool) -> Tensor:
         ctx.save_for_backward(keys, query, vector)
+        ctx.rectified = rectified
         pieces = zip(*_pieces(keys, query), strict=True)
         room = _room(keys, query)
-        return torch.cat([_squash(k, q, room) @ vector for k, q in pieces])
+        return torch.cat([_squash(k, q, room, rectified) @ vector for k, q in pieces])
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         keys, query, vector = ctx.saved_tensors
         for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
         room = _room(keys, query)
         for k, q, g in zip(*_pieces(keys, query, gradient), strict=True):
-            squashed = _squash(k, q, room)
+            squashed = _squash(k, q, room, ctx.rectified)
             for_vector += g.flatten() @ squashed.flatten(0, 2)
-            slope = squashed.square_().neg_().add_(1)  # d tanh = 1 - tanh²
+            # d max(0, x) is 1 where it is more than 0; d tanh = 1 - tanh².
+            slope = squashed.sign_() if ctx.rectified else squashed.square_().neg_().add_(1)
             for_query.append((g[:, :, None] @ slope).squeeze(2))
             for_keys.append(slope.mul_(g[..., None]).sum(1))
-        return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector
+        return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector, None
 
 
 def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
@@ -82,8 +85,9 @@ def _room(keys: Tensor, query: Tensor) -> Tensor:
     return keys.new_empty(_pictures(keys, query), query.shape[1], *keys.shape[1:])
 
 
-def _squash(keys: Tensor, query: Tensor, room: Tensor) -> Tensor:
-    return torch.add(keys[:, None], query[:, :, None], out=room[: len(keys)]).tanh_()
+def _squash(keys: Tensor, query: Tensor, room: Tensor, rectified: bool) -> Tensor:
+    total = torch.add(keys[:, None], query[:, :, None], out=room[: len(keys)])
+    return total.relu_() if rectified else total.tanh_()
 
 
 def lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,13 +15,7 @@ from sightline.models.hierarchical import Hierarchical, Judged, goals_of
 from sightline.models.interface import Unrolled
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import CrossEntropyOptions
-from sightline.training.discriminated import (
-    Discriminated,
-    beside,
-    limits_of,
-    one_of_each,
-    side_by_side,
-)
+from sightline.training.discriminated import Discriminated, beside, judged_rows, limits_of
 from sightline.training.drawing import captioning, draw_with_rollouts
 from sightline.training.objective import Term
 from sightline.training.self_critical import policy_log_probs
@@ -36,12 +30,14 @@ class AdversarialOptions(CrossEntropyOptions):
     likelihood: float = 1.0  # weight of the terms of cross-entropy; the terms of the game have 1
     rollouts: int = 3  # completions of each prefix; their mean verdict is its value
     horizon: int = 4  # c: words that a goal looks ahead
-    extrinsic: float = 1.0  # what the value adds to the intrinsic reward of a word; LeakGAN: 0
+    intrinsic: float = 0.1  # weight of setting and following goals; LeakGAN: 1
+    extrinsic: float = 4.0  # weight of what a word adds to the value; LeakGAN: 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(1, "objective", rollouts=self.rollouts, horizon=self.horizon)
-        require_at_least(0, "objective", likelihood=self.likelihood, extrinsic=self.extrinsic)
+        weights = {name: getattr(self, name) for name in ("likelihood", "intrinsic", "extrinsic")}
+        require_at_least(0, "objective", **weights)
 
 
 class Adversarial(Discriminated):
@@ -65,15 +61,15 @@ class Adversarial(Discriminated):
         super().__init__(options)
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
-        inputs, real = self._inputs(model, batch, epoch), one_of_each(batch, epoch)
+        inputs = self._inputs(model, batch, epoch)
         limits = limits_of(batch)
         drawn = draw_and_judge(model, batch, self.options.rollouts, limits)
         fake = drawn.captions
         rows = beside(inputs, with_start(fake))
-        both: Judged = model(batch.regions, rows, side_by_side(real, fake))
+        both: Judged = model(batch.regions, rows, judged_rows(model, batch, fake))
         k, t = inputs.shape[1:]
         given = _part(both.unrolled, slice(k), t)
-        terms = self._judged_terms(Judged(given, both.verdicts), real, batch)
+        terms = self._judged_terms(Judged(given, both.verdicts), batch)
         unrolled = _part(both.unrolled, slice(k, None), fake.shape[2])
         return terms | self._game_terms(unrolled, drawn, limits, batch)
 
@@ -97,15 +93,17 @@ class Adversarial(Discriminated):
         manager = worth.gather(1, arrival - 1) * aim * said
 
         followed = intrinsic_rewards(drawn.aspects, goals.detach(), horizon)
-        rewards = (followed + self.options.extrinsic * worth) * said
+        rewards = followed * said
         usual = rewards.sum(0) / said.sum(0)  # at the same word of the captions that have it
+        rewards = self.options.intrinsic * (rewards - usual)
+        rewards = rewards + self.options.extrinsic * gains(drawn.values)
         log_probs = policy_log_probs(unrolled.logits, captions, limits).squeeze(1)
-        worker = (rewards - usual) * log_probs * said
+        worker = rewards * log_probs * said
 
         # A drawn caption stands for all captions of its picture, so that terms are means over them.
         share = batch.captions / len(captions)
         return {
-            "manager": Term(-share * manager.sum(), "caption"),
+            "manager": Term(-share * manager.sum(), "caption", self.options.intrinsic),
             "worker": Term(-share * worker.sum(), "caption"),
             "value": Term(share * drawn.values[:, -1].sum(), "caption", 0.0),
             "intrinsic": Term(batch.captions * followed[said].mean(), "caption", 0.0),
@@ -139,6 +137,21 @@ def draw_and_judge(
         read = judge.features(functional.pad(captions, (1, 0), value=START), picture)
         values = torch.cat([of_prefixes, verdicts[:, :1]], 1)
         return Drawn(captions, values, judge.aspects(read).squeeze(1))
+
+
+def gains(values: Tensor) -> Tensor:
+    """What each word adds to the value of what was said before it `(B, T)`.
+
+    That value does not depend on the word, so it is a baseline, and a better one than the mean of
+    other pictures' captions: some pictures are easier to caption, or to judge, than others. For
+    the first word it is the mean over the batch.
+
+    >>> gains(torch.tensor([[0.5, 0.6], [0.7, 0.1]]))
+    tensor([[-0.1000,  0.1000],
+            [ 0.1000, -0.6000]])
+    """
+    first = values[:, :1].mean().expand(len(values), 1)
+    return values - torch.cat([first, values[:, :-1]], 1)
 
 
 def rescale(values: Tensor, said: Tensor) -> Tensor:

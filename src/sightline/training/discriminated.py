@@ -1,5 +1,7 @@
 """Maximum likelihood with the discriminator alongside: the first stage of paper 2."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -11,18 +13,20 @@ from sightline.models.hierarchical import Hierarchical, Judged, goal_collapse, g
 from sightline.models.interface import CaptionModel
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import CrossEntropy
-from sightline.training.drawing import captioning, draw
+from sightline.training.drawing import captioner_of, captioning, draw
 from sightline.training.objective import Term
 
 
 class Discriminated(CrossEntropy):
     """The terms of `cross_entropy` for the captioner; for the discriminator, its own.
 
-    `discriminator` is the cross-entropy of its verdicts on one caption of each picture, another in
-    every epoch, and on one that the model made up; they stand for all captions of the picture. It
-    trains the discriminator alone, and no other term does.
-    `accuracy`, the share of right verdicts, and `collapse`, the mean cosine between the goals of a
-    caption's words, are reported and train nothing.
+    `discriminator` is the cross-entropy of its verdicts on the captions of each picture and on one
+    that the model made up, which weighs as much as they do. If it sees the picture, half of that
+    weight goes to the captions of another picture, or it would learn what people write, but hardly
+    of what (Reed et al. 2016, Dai et al. 2017). It trains the discriminator alone, and no other
+    term does. `accuracy`, the share of right verdicts on a picture's own captions and on made-up
+    ones, and `collapse`, the mean cosine between the goals of a caption's words, are reported and
+    train nothing.
 
     >>> from sightline.training.objective import create_objective
     >>> type(create_objective({"name": "discriminated", "label_smoothing": 0.1})).__name__
@@ -35,22 +39,25 @@ class Discriminated(CrossEntropy):
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        real, fake = one_of_each(batch, epoch), sample_captions(model, batch)
-        both: Judged = model(batch.regions, inputs, side_by_side(real, fake))
-        return self._judged_terms(both, real, batch)
+        rows = judged_rows(model, batch, sample_captions(model, batch))
+        both: Judged = model(batch.regions, inputs, rows)
+        return self._judged_terms(both, batch)
 
-    def _judged_terms(self, both: Judged, real: Tensor, batch: CaptionBatch) -> dict[str, Term]:
-        """The terms of a pass over the captions, and of verdicts on real and made-up ones."""
+    def _judged_terms(self, both: Judged, batch: CaptionBatch) -> dict[str, Term]:
+        """The terms of a pass over the captions, and of verdicts on `judged_rows`."""
         unrolled, verdicts = both
         terms = self._terms_of(unrolled, batch)
 
         # A caption that was cut, or holds an unknown word, would give itself away: those made up
-        # always end, and say only words they know. It is not judged, nor is its counterpart.
-        judged = ((real == END).any(-1) & (real != UNKNOWN).all(-1)).squeeze(1)
-        said = batch.targets != PAD
-        of_real, of_fake = verdicts.unbind(1)
-        losses = functional.softplus(-of_real) + functional.softplus(of_fake)  # -log D - log(1-D)
-        loss = (losses * judged * said.any(-1).sum(-1)).sum()
+        # always end, and say only words they know. It is not judged, nor counts for its picture.
+        real, said = batch.targets, batch.targets != PAD
+        judged = ((real == END).any(-1) & (real != UNKNOWN).all(-1)).float()
+        of_real, of_fake, of_other = verdicts.tensor_split([real.shape[1], real.shape[1] + 1], 1)
+        for_fakes = functional.softplus(of_fake) * judged  # -log(1 - D)
+        if of_other.shape[1]:
+            for_others = functional.softplus(of_other) * another(judged)
+            for_fakes = (for_fakes + for_others) / 2
+        loss = (functional.softplus(-of_real) * judged + for_fakes).sum()  # -log D
         right = ((of_real > 0).float() + (of_fake < 0).float()) / 2
         share = (right * judged).sum() / judged.sum().clamp(min=1)
         collapse = goal_collapse(goals_of(unrolled.signals).detach(), said).sum()
@@ -60,9 +67,19 @@ class Discriminated(CrossEntropy):
         return terms
 
 
-def one_of_each(batch: CaptionBatch, epoch: int) -> Tensor:
-    """One caption of each picture `(B, 1, T)`, another in every epoch."""
-    return batch.targets[:, [epoch % batch.targets.shape[1]]]
+def judged_rows(model: nn.Module, batch: CaptionBatch, fake: Tensor) -> Tensor:
+    """What the discriminator reads of each picture `(B, N, 1 + T)`, from the start word on: its K
+    captions, the one made up and, if it sees the picture, the captions of another one.
+    """
+    rows = beside(batch.targets, fake)
+    if cast(Hierarchical, captioner_of(model)).config.discriminator_sees_picture and len(fake) > 1:
+        rows = beside(rows, another(batch.targets))
+    return functional.pad(rows, (1, 0), value=START)
+
+
+def another(of_pictures: Tensor) -> Tensor:
+    """For each picture of a batch what belongs to another one: to the one before."""
+    return of_pictures.roll(1, 0)
 
 
 def limits_of(batch: CaptionBatch) -> Constraints:
@@ -74,15 +91,6 @@ def sample_captions(model: nn.Module, batch: CaptionBatch) -> Tensor:
     """A caption of each picture `(B, 1, T)`, as the captioner would say it."""
     with captioning(model) as captioner:
         return draw(captioner, captioner.encode(batch.regions), 1, limits_of(batch))
-
-
-def side_by_side(real: Tensor, fake: Tensor) -> Tensor:
-    """Captions `(B, K, T)` of people and of the model as `(B, 2K, 1 + T)`, from the start word on.
-
-    >>> side_by_side(torch.tensor([[[5, 2]]]), torch.tensor([[[6, 7, 2]]])).tolist()
-    [[[1, 5, 2, 0], [1, 6, 7, 2]]]
-    """
-    return functional.pad(beside(real, fake), (1, 0), value=START)
 
 
 def beside(first: Tensor, second: Tensor) -> Tensor:

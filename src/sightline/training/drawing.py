@@ -14,18 +14,24 @@ from sightline.decoding.stepwise import SampleOptions, sample
 from sightline.models.interface import CaptionModel, Memory, select_rows
 
 
+def captioner_of(model: nn.Module) -> CaptionModel:
+    """The captioner inside what distributes it over processes."""
+    while not isinstance(model, CaptionModel):
+        model = cast(nn.Module, model.module)
+    return model
+
+
 @contextmanager
 def captioning(model: nn.Module) -> Iterator[CaptionModel]:
     """The captioner inside what distributes it over processes, without dropout or gradient."""
-    while not isinstance(model, CaptionModel):
-        model = cast(nn.Module, model.module)
-    was_training = model.training
-    model.eval()
+    captioner = captioner_of(model)
+    was_training = captioner.training
+    captioner.eval()
     try:
         with torch.no_grad():
-            yield model
+            yield captioner
     finally:
-        model.train(was_training)
+        captioner.train(was_training)
 
 
 def draw(captioner: CaptionModel, memory: Memory, count: int, limits: Constraints) -> Tensor:
