@@ -212,6 +212,23 @@ def test_a_stand_in_weighs_nothing(form):
     assert all(float(term.total.detach()) == 0 for term in terms.values())
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_parts_of_a_batch_add_up(form, monkeypatch):
+    """So processes may share one; and captions are explained in as many passes as memory asks."""
+    model, batch, objective = create("grid_td", 0), make_batch(), make_objective(form)
+    prefer(model, range(4, 11))
+    whole = objective.terms(model, batch, 0)
+    monkeypatch.setattr("sightline.training.lrp_inference.CAPTIONS", 1)
+    parts = [
+        objective.terms(model, CaptionBatch(batch.regions[b], batch.inputs[b], batch.targets[b]), 0)
+        for b in (torch.tensor([0]), torch.tensor([1]))
+    ]
+    for name in ("nll", "inferred", "explained"):
+        torch.testing.assert_close(sum(part[name].total for part in parts), whole[name].total)
+    gradients = [gradient_of(loss_of(part), model) for part in parts]
+    torch.testing.assert_close(sum(gradients), gradient_of(loss_of(whole), model))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

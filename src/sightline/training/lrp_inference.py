@@ -19,11 +19,13 @@ from sightline.explain.lrp import EPSILON
 from sightline.explain.pulling import pull_words
 from sightline.explain.relevance import Relevance
 from sightline.explain.subject import Subject
-from sightline.models.interface import Unrolled
+from sightline.models.interface import CaptionModel, Unrolled
 from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import negative_log_likelihood
 from sightline.training.drawing import captioning
 from sightline.training.objective import Objective, Term
+
+CAPTIONS = 64  # explained at a time: each has its picture's regions, and as many again per word
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class LRPInference(Objective):
             support = picture_support(model, batch.regions, batch.inputs, words, explained)
             logits = weigh_logits(unrolled.logits, words, support)
         else:
-            evidence = feature_evidence(last.x, last.weight, words, explained)
-            logits = functional.linear(last.x * (1 + evidence), last.weight, last.bias)
+            x = last.x.to(last.weight.dtype)  # (mixed precision may have halved it)
+            evidence = feature_evidence(x, last.weight, words, explained)
+            logits = functional.linear(x * (1 + evidence), last.weight, last.bias)
             support = evidence.mean(-1)
         inferred = negative_log_likelihood(unrolled._replace(logits=logits), batch).sum()
         own = negative_log_likelihood(unrolled, batch).sum()
@@ -105,27 +108,30 @@ def picture_support(
 
     E is the relevance of the regions over its largest absolute value, so between -1 and 1.
     """
-    support = torch.zeros(words.shape, dtype=regions.vectors.dtype, device=words.device)
-    asked = explained.any(-1)  # (B, K)
-    if not asked.any():
-        return support
-    # A caption is a row with its picture, so that its words' relevance stays apart from others'.
-    of_picture = torch.arange(len(regions), device=words.device)[:, None].expand_as(asked)[asked]
-    mine = explained[asked]
-    most = int(mine.sum(-1).max())
-    places = mine.int().sort(dim=-1, descending=True, stable=True).indices[:, :most]
-    asked_words = words[asked].gather(1, places)
+    support = regions.vectors.new_zeros(words.shape)
+    rows = explained.any(-1).nonzero()
     with captioning(model) as captioner, torch.enable_grad():
-        subject = Subject(
-            captioner, regions[of_picture], inputs[asked][:, None], places, asked_words
-        )
-        pulled = pull_words(subject, Relevance(len(places), EPSILON, regions.vectors.dtype))
-    relevance = (pulled.regions * subject.regions.vectors).sum(-1)  # (N, rows, L)
-    largest = relevance.abs().amax(-1).clamp(min=torch.finfo(relevance.dtype).tiny)
-    mean = relevance.sum(-1) / largest / subject.regions.mask.sum(-1)
-    rows = torch.zeros_like(mine, dtype=support.dtype).scatter(1, places, mean.T)
-    support[asked] = rows.masked_fill(~mine, 0.0)
+        for part in rows.split(CAPTIONS) if len(rows) else ():
+            b, k = part.unbind(1)
+            own = inputs[b, k], words[b, k], explained[b, k]
+            support[b, k] = _caption_support(captioner, regions[b], *own)
     return support
+
+
+def _caption_support(
+    captioner: CaptionModel, regions: Regions, inputs: Tensor, words: Tensor, explained: Tensor
+) -> Tensor:
+    """The same for captions `(n, T)`, each with a picture of its own: in one pass."""
+    most = int(explained.sum(-1).max())
+    places = explained.int().sort(dim=-1, descending=True, stable=True).indices[:, :most]
+    subject = Subject(captioner, regions, inputs[:, None], places, words.gather(1, places))
+    with torch.device(words.device):
+        mode = Relevance(len(regions), EPSILON, regions.vectors.dtype)
+    relevance = (pull_words(subject, mode).regions * regions.vectors).sum(-1)  # (N, n, L)
+    mean = relevance.sum(-1) / _largest(relevance).squeeze(-1) / regions.mask.sum(-1)
+    # Captions with fewer words to explain than others are asked for some more.
+    found = torch.zeros_like(words, dtype=mean.dtype).scatter(1, places, mean.T)
+    return found.masked_fill(~explained, 0.0)
 
 
 def feature_evidence(x: Tensor, weight: Tensor, words: Tensor, explained: Tensor) -> Tensor:
@@ -139,9 +145,13 @@ def feature_evidence(x: Tensor, weight: Tensor, words: Tensor, explained: Tensor
     [[0.5, -1.0]]
     """
     relevance = x.detach() * weight.detach()[words]
-    largest = relevance.abs().amax(-1, keepdim=True)
-    evidence = relevance / largest.clamp(min=torch.finfo(relevance.dtype).tiny)
-    return evidence.masked_fill(~explained[..., None], 0.0)
+    return (relevance / _largest(relevance)).masked_fill(~explained[..., None], 0.0)
+
+
+def _largest(relevance: Tensor) -> Tensor:
+    """Of the last axis, and never zero."""
+    smallest = torch.finfo(relevance.dtype).tiny
+    return relevance.abs().amax(-1, keepdim=True).clamp(min=smallest)
 
 
 class LastLinear(TorchFunctionMode):
