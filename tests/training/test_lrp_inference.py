@@ -102,6 +102,19 @@ def test_less_support_is_less_probability_whatever_the_sign_of_the_logit(logit):
         torch.testing.assert_close(weighed[:, 1], (1 + supports) * logit)
 
 
+@pytest.mark.parametrize("shift", [4.0, -4.0])
+@pytest.mark.parametrize("support", [0.3, -0.3])
+def test_a_word_said_as_often_as_it_is_true_is_taught_down_by_support(support, shift):
+    """Weights are there in training only, and the captioner makes up for them (see papers.md)."""
+    truth = torch.tensor([0.6, 0.3, 0.1])
+    logits = (truth.log() + shift).requires_grad_()
+    weighed = weigh_logits(logits, torch.tensor(0), torch.tensor(support))
+    functional.cross_entropy(weighed, truth).backward()
+    step = -logits.grad[0]
+    assert step * support < 0
+    assert step.abs() > 0.01
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_where_nothing_is_explained_it_is_cross_entropy(form):
     """All words are stop words: every weight is one."""

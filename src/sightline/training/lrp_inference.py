@@ -111,7 +111,7 @@ def picture_support(
     support = regions.vectors.new_zeros(words.shape)
     rows = explained.any(-1).nonzero()
     with captioning(model) as captioner, torch.enable_grad():
-        for part in rows.split(CAPTIONS) if len(rows) else ():
+        for part in torch.split(rows, CAPTIONS) if len(rows) else ():
             b, k = part.unbind(1)
             own = inputs[b, k], words[b, k], explained[b, k]
             support[b, k] = _caption_support(captioner, regions[b], *own)
