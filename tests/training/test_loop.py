@@ -44,6 +44,7 @@ REGIMES = {
         "epochs=2",
         "then=[{objective: {name: self_critical, samples: 2}, epochs: 2}]",
     ),
+    "then lrp_inference": ("epochs=2", "then=[{objective: {name: lrp_inference}, epochs: 2}]"),
     "aligned": (
         "model={name: aligned_transformer, width: 16, heads: 2, encoder_layers: 1, "
         "decoder_layers: 1, feed_forward: 16, alignment: {fusion: decay}}",

@@ -61,6 +61,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
     from sightline.training.aligned import Aligned, AlignedOptions
     from sightline.training.cross_entropy import CrossEntropy, CrossEntropyOptions
     from sightline.training.discriminated import Discriminated
+    from sightline.training.lrp_inference import LRPInference, LRPInferenceOptions
     from sightline.training.self_critical import SelfCritical, SelfCriticalOptions
     from sightline.training.variational import Variational, VariationalOptions
 
@@ -70,6 +71,7 @@ def create_objective(options: dict[str, Any]) -> Objective:
         "aligned": (Aligned, AlignedOptions),
         "discriminated": (Discriminated, CrossEntropyOptions),
         "adversarial": (Adversarial, AdversarialOptions),
+        "lrp_inference": (LRPInference, LRPInferenceOptions),
         "variational": (Variational, VariationalOptions),
     }
     name = options.get("name", "cross_entropy")

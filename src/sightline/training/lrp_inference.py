@@ -1,0 +1,179 @@
+"""LRP-inference fine-tuning: predictions weighed by what the picture says for them (paper 4)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from sightline.config import require_at_least
+from sightline.data.dataset import CaptionedImage
+from sightline.data.stop_words import STOP_WORDS
+from sightline.data.vocabulary import PAD, SPECIAL, Vocabulary
+from sightline.encoders.regions import Regions
+from sightline.errors import ConfigError
+from sightline.explain.lrp import EPSILON
+from sightline.explain.pulling import pull_words
+from sightline.explain.relevance import Relevance
+from sightline.explain.subject import Subject
+from sightline.models.interface import CaptionModel, Unrolled
+from sightline.training.batch import CaptionBatch
+from sightline.training.cross_entropy import negative_log_likelihood
+from sightline.training.drawing import captioning
+from sightline.training.objective import Objective, Term
+
+CAPTIONS = 64  # explained at a time: each has its picture's regions, and as many again per word
+
+
+@dataclass(frozen=True)
+class LRPInferenceOptions:
+    """What is weighed, and how much that counts."""
+
+    # The logit of the word, by the relevance of the picture (eq. 10-11); or what the last layer is
+    # given, by its own relevance, which costs next to nothing (as in the authors' later code).
+    form: Literal["logit", "feature"] = "logit"
+    likelihood: float = 0.5  # λ of eq. 12: the share of plain cross-entropy
+
+    def __post_init__(self) -> None:
+        require_at_least(0, "objective", likelihood=self.likelihood)
+        if self.likelihood > 1:
+            raise ConfigError("objective.likelihood: must be at most 1")
+
+
+class LRPInference(Objective):
+    """L = λ CE(p) + (1 - λ) CE(p̂) (eq. 12), p̂ being weighed by relevance, which is a constant.
+
+    At every place of a caption the captioner's own first choice is explained, unless it is a stop
+    word. Relevance is that of a pass without dropout.
+    """
+
+    def __init__(self, options: LRPInferenceOptions) -> None:
+        self.options = options
+        self.is_content: Tensor | None = None  # (V,)
+
+    def prepare(self, images: Sequence[CaptionedImage], vocabulary: Vocabulary) -> None:
+        untouched = STOP_WORDS.union(SPECIAL)
+        self.is_content = torch.tensor([word not in untouched for word in vocabulary.words])
+
+    def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
+        assert self.is_content is not None
+        with LastLinear() as last:
+            unrolled: Unrolled = model(batch.regions, batch.inputs)
+        words = unrolled.logits.detach().argmax(-1)
+        explained = self.is_content.to(words.device)[words] & (batch.targets != PAD)
+        if self.options.form == "logit":
+            support = picture_support(model, batch.regions, batch.inputs, words, explained)
+            logits = weigh_logits(unrolled.logits, words, support)
+        else:
+            x = last.x.to(last.weight.dtype)  # (mixed precision may have halved it)
+            evidence = feature_evidence(x, last.weight, words, explained)
+            logits = functional.linear(x * (1 + evidence), last.weight, last.bias)
+            support = evidence.mean(-1)
+        inferred = negative_log_likelihood(unrolled._replace(logits=logits), batch).sum()
+        own = negative_log_likelihood(unrolled, batch).sum()
+        # Means over explained words, as shares of all words, which is what they are divided by.
+        share = batch.tokens / explained.sum().clamp(min=1)
+        return {
+            "nll": Term(own, "word", self.options.likelihood),
+            "inferred": Term(inferred, "word", 1 - self.options.likelihood),
+            "explained": Term(batch.weight * explained.sum(), "word", 0.0),
+            "support": Term(share * support.sum(), "word", 0.0),
+            "opposed": Term(share * (support < 0).sum(), "word", 0.0),
+        }
+
+
+def weigh_logits(logits: Tensor, words: Tensor, support: Tensor) -> Tensor:
+    """p̂ = p + mean(E) |p| for one word of each place, other logits `(..., V)` as they are.
+
+    Of a logit above zero that is the paper's (1 + mean(E)) p (eq. 10-11). That product would raise
+    a negative logit for lack of support; so it is (1 - mean(E)) p there, and less support is less
+    probability everywhere.
+
+    >>> logits, words = torch.tensor([[2.0, -2.0], [2.0, -2.0]]), torch.tensor([0, 1])
+    >>> weigh_logits(logits, words, torch.tensor([-0.5, -0.5])).tolist()
+    [[1.0, -2.0], [2.0, -3.0]]
+    """
+    own = logits.gather(-1, words[..., None])
+    change = support[..., None].to(logits.dtype) * own.abs()
+    return logits.scatter_add(-1, words[..., None], change)
+
+
+def picture_support(
+    model: nn.Module, regions: Regions, inputs: Tensor, words: Tensor, explained: Tensor
+) -> Tensor:
+    """mean(E) `(B, K, T)` of the words that are to be explained; 0 for others (eq. 11).
+
+    E is the relevance of the regions over its largest absolute value, so between -1 and 1.
+    """
+    support = regions.vectors.new_zeros(words.shape)
+    rows = explained.any(-1).nonzero()
+    with captioning(model) as captioner, torch.enable_grad():
+        for part in torch.split(rows, CAPTIONS) if len(rows) else ():
+            b, k = part.unbind(1)
+            own = inputs[b, k], words[b, k], explained[b, k]
+            support[b, k] = _caption_support(captioner, regions[b], *own)
+    return support
+
+
+def _caption_support(
+    captioner: CaptionModel, regions: Regions, inputs: Tensor, words: Tensor, explained: Tensor
+) -> Tensor:
+    """The same for captions `(n, T)`, each with a picture of its own: in one pass."""
+    most = int(explained.sum(-1).max())
+    places = explained.int().sort(dim=-1, descending=True, stable=True).indices[:, :most]
+    subject = Subject(captioner, regions, inputs[:, None], places, words.gather(1, places))
+    with torch.device(words.device):
+        mode = Relevance(len(regions), EPSILON, regions.vectors.dtype)
+    relevance = (pull_words(subject, mode).regions * regions.vectors).sum(-1)  # (N, n, L)
+    mean = relevance.sum(-1) / _largest(relevance).squeeze(-1) / regions.mask.sum(-1)
+    # Captions with fewer words to explain than others are asked for some more.
+    found = torch.zeros_like(words, dtype=mean.dtype).scatter(1, places, mean.T)
+    return found.masked_fill(~explained, 0.0)
+
+
+def feature_evidence(x: Tensor, weight: Tensor, words: Tensor, explained: Tensor) -> Tensor:
+    """E of the numbers `x` `(..., d)` that the last layer makes each word's logit of.
+
+    By the ε-rule number j has x_j w_j of the logit, times what is the same for all of them, and
+    goes when the largest becomes one. Nothing for words that are not to be explained.
+
+    >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 0.0], [3.0, -3.0]])
+    >>> feature_evidence(x, weight, torch.tensor([1]), torch.tensor([True])).tolist()
+    [[0.5, -1.0]]
+    """
+    relevance = x.detach() * weight.detach()[words]
+    return (relevance / _largest(relevance)).masked_fill(~explained[..., None], 0.0)
+
+
+def _largest(relevance: Tensor) -> Tensor:
+    """Of the last axis, and never zero."""
+    smallest = torch.finfo(relevance.dtype).tiny
+    return relevance.abs().amax(-1, keepdim=True).clamp(min=smallest)
+
+
+class LastLinear(TorchFunctionMode):
+    """Notes the last linear map under it: in any captioner, the one that makes the logits.
+
+    >>> with LastLinear() as last:
+    ...     y = nn.Linear(2, 3)(torch.ones(1, 2))
+    >>> last.x.shape, last.weight.shape
+    (torch.Size([1, 2]), torch.Size([3, 2]))
+    """
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if getattr(function, "__name__", "") == "linear":
+            self.x, self.weight, self.bias = args
+        return function(*args, **(kwargs or {}))
