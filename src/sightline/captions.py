@@ -1,7 +1,7 @@
 """A caption as a person or a program reads it: text, and for every word what is known of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.data.dataset import Box
+from sightline.explain.support import Support
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Word:
     alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
+    support: Support | None = None  # None: not checked, or no content word
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -29,6 +31,7 @@ class Word:
             "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
             "attention": list(self.attention),
             "signals": self.signals,
+            "support": None if self.support is None else asdict(self.support),
         }
 
 
