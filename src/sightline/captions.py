@@ -36,6 +36,18 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Unsaid:
+    """A word that a caption does not say, and the place where one asks why not."""
+
+    word: Word
+    place: int  # from 0; one past the last word is where the caption ends
+    everywhere: tuple[float, ...]  # the word's log-probability at each of these places
+
+    def to_json(self) -> dict[str, Any]:
+        return {"place": self.place, **self.word.to_json(), "everywhere": list(self.everywhere)}
+
+
+@dataclass(frozen=True)
 class Caption:
     """A caption of a picture.
 
@@ -53,6 +65,12 @@ class Caption:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from sightline.report.notebook import show_caption
+
+        return show_caption(self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; the picture itself is not in it."""
