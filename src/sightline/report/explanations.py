@@ -14,7 +14,7 @@ from sightline.report.wording import MARKS, METHODS, likelihood, readable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIDE = 320  # pixels of the longer side of each small picture
+_SIDE = 192  # pixels of the longer side of each small picture
 _COLUMNS = 8  # words side by side; the rest go on below
 
 
@@ -47,7 +47,7 @@ def draw_explanations(account: Account) -> "Figure":
     for number, block in enumerate(blocks):
         for row, method in enumerate(methods, number * len(methods)):
             panels[row, 1].annotate(
-                METHODS[method].label,
+                METHODS[method].label.replace(" ", "\n"),
                 (-0.04, 0.5),
                 xycoords="axes fraction",
                 rotation=90,

@@ -9,7 +9,7 @@ from PIL import Image
 from sightline.captions import spread
 from sightline.explain.explanation import Explanation
 
-_FULL = 0.995  # this share of the picture has less relevance than full colour shows
+_FULL = 0.99  # this share of the picture has less relevance than full colour shows
 _PLACES = (
     ("at the top left", "at the top", "at the top right"),
     ("at the left", "in the middle", "at the right"),
@@ -64,7 +64,7 @@ def fit(width: int, height: int, side: int) -> tuple[int, int]:
 def heatmap(explanation: Explanation, side: int) -> Heatmap:
     """The relevance of an explanation over the picture, its longer side at most `side` pixels.
 
-    Full colour is what all but half a percent of the picture stays below: a few pixels that stand
+    Full colour is what all but a hundredth of the picture stays below: a few pixels that stand
     out would leave the rest pale.
     """
     relevance = explanation.picture

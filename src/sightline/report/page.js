@@ -45,10 +45,10 @@ function describe(index, why) {
     parts.push(make("p", "quiet", "This word was not asked for: there is no explanation of it."));
   } else if (why.shares) {
     parts.push(make("h3", "", "It rests on"), bars(why.shares));
+    parts.push(make("p", "quiet", "After what speaks for it and against it was set off."));
     parts.push(make("h3", "", "The words before"), bars(why.before));
   }
-  parts.push(make("h3", "", word.said ? "It could have been" : "Likelier or nearly so"));
-  parts.push(bars(word.alternatives));
+  parts.push(make("h3", "", "Alternatives at this place"), bars(word.alternatives));
   if (why?.ledger) {
     parts.push(make("h3", "", "Where its score comes from"), bars(why.ledger));
   }

@@ -56,14 +56,19 @@ MARKS = {"seen": "✓", "doubtful": "?", "not supported": "✗"}  # of verdicts 
 
 
 def percent(probability: float) -> str:
-    """A probability or a share as people read it.
+    """A probability or a share as people read it; only what is none at all, or all, says so.
 
-    >>> percent(0.417), percent(0.0042), percent(0.00001), percent(0)
-    ('42 %', '0.4 %', 'less than 0.1 %', '0 %')
+    >>> percent(0.417), percent(0.0042), percent(0.998), percent(1)
+    ('42 %', '0.4 %', '99.8 %', '100 %')
+    >>> percent(0.00001), percent(0.99999)
+    ('less than 0.1 %', 'more than 99.9 %')
     """
     if 0 < probability < 0.0005:
         return "less than 0.1 %"
-    return f"{100 * probability:.{1 if 0 < probability < 0.0095 else 0}f} %"
+    if 0.9995 < probability < 1:
+        return "more than 99.9 %"
+    nearly = 0 < probability < 0.0095 or 0.9905 < probability < 1
+    return f"{100 * probability:.{int(nearly)}f} %"
 
 
 def likelihood(log_probability: float) -> str:
@@ -95,6 +100,6 @@ def summary(explanation: Explanation, found: Heatmap) -> str:
     said += f"strongest {', '.join(places)}." if places else "nothing in the picture."
     if explanation.words.any():
         share = explanation.image_share
-        said += f" The picture has {percent(share)} of the relevance, "
+        said += f" Taken together, the picture has {percent(share)} of the relevance, "
         said += f"the words before {percent(1 - share)}."
     return said
