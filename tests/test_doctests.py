@@ -38,7 +38,7 @@ def test_examples(name, request, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "part", ["data", "decoding", "encoders", "explain", "metrics", "models", "training"]
+    "part", ["data", "decoding", "encoders", "explain", "metrics", "models", "report", "training"]
 )
 def test_every_part_has_examples(part):
     found = [importlib.import_module(name) for name in MODULES if name.split(".")[1] == part]

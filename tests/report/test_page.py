@@ -94,7 +94,7 @@ def test_words_are_buttons_with_their_verdict_in_words_marks_and_classes(page: P
         ("word other", "dog"),
     ]
     assert all(own["aria-pressed"] == "false" for own, _ in buttons)
-    ((style, css),) = page.of("style")
+    ((_, css),) = page.of("style")
     for look in (".word.seen", ".word.doubtful", ".word.unsupported"):
         assert look in css
     assert "✓ seen, ? doubtful, ✗ not supported" in page.html

@@ -12,6 +12,7 @@ from sightline.captions import Caption, Unsaid
 from sightline.errors import ConfigError
 from sightline.explain.explanation import Explanation
 from sightline.explain.questions import Asked
+from sightline.pictures import open_picture
 from sightline.progress import progress
 from sightline.report.heatmaps import fit
 
@@ -80,9 +81,7 @@ def give_account(
     places = _places(told, words)
     unsaid = [captioner.unsaid(opened, told, word, place) for word, place in why_not]
     asked: list[Asked] = [*places, *((other.place, other.word.text) for other in unsaid)]
-    # A large picture is captioned as it is, but its explanations need not be as large.
-    size = fit(opened.width, opened.height, _SIDE)
-    shown = opened.resize(size, Resampling.LANCZOS) if size != opened.size else opened
+    shown = _open_to_show(picture)
     work = progress(methods, "explaining", total=len(methods), unit="method", show=show_progress)
     explanations = [
         why for method in work for why in captioner.explain(shown, told, words=asked, method=method)
@@ -94,6 +93,13 @@ def give_account(
         tuple(explanations),
         tuple(unsaid),
     )
+
+
+def _open_to_show(picture: Path | str) -> Image:
+    """Larger than captioners need, smaller than cameras take."""
+    opened = open_picture(picture, reduced_to=_SIDE)
+    size = fit(opened.width, opened.height, _SIDE)
+    return opened if size == opened.size else opened.resize(size, Resampling.LANCZOS)
 
 
 def _places(caption: Caption, words: Sequence[str]) -> list[int]:

@@ -17,15 +17,15 @@ OPACITY = 0.85  # of the strongest relevance
 def overlay(ground: Image.Image, values: NDArray[np.float32]) -> Image.Image:
     """A picture in grey under values `(h, w)` from -1 to 1: the stronger, the denser the colour.
 
-    >>> grey = Image.new("RGB", (3, 1), (100, 100, 100))
+    >>> grey = Image.new("RGB", (3, 1), (101, 101, 101))
     >>> [tuple(p) for p in np.asarray(overlay(grey, np.float32([[-1, 0, 1]])))[0].tolist()]
-    [(40, 108, 231), (100, 100, 100), (231, 123, 15)]
+    [(41, 109, 232), (101, 101, 101), (232, 124, 15)]
     """
     size = (values.shape[1], values.shape[0])
     grey = np.asarray(ground.convert("L").resize(size), np.float32)[..., None]
     colour = np.where(values[..., None] > 0, FOR, AGAINST)
     density = OPACITY * np.abs(values)[..., None]
-    return Image.fromarray((grey + density * (colour - grey)).astype(np.uint8))
+    return Image.fromarray(np.round(grey + density * (colour - grey)).astype(np.uint8))
 
 
 def css(colour: Colour) -> str:
