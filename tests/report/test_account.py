@@ -1,6 +1,8 @@
 """Everything that explains a caption, gathered from a captioner."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -47,6 +49,18 @@ def test_json_holds_it_all_and_boxes_once(account: Account) -> None:
     assert sum(word["relevance"] for word in first["previous"]) == pytest.approx(first["language"])
     assert "boxes" not in first
     assert account.explanations[1].to_json()["boxes"] == content["caption"]["boxes"]
+
+
+def test_every_field_is_documented(account: Account) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
+    documented = set(re.findall(r"`(\w+)`", page.split("## The JSON file")[1]))
+    content = account.to_json()
+    for part in (
+        *(content, content["picture"], content["caption"], content["caption"]["words"][0]),
+        *(content["unsaid"][0], content["explanations"][0]),
+        content["explanations"][0]["previous"][0],
+    ):
+        assert set(part) <= documented
 
 
 def test_words_are_found_wherever_the_caption_says_them(captioner, examples) -> None:

@@ -43,6 +43,8 @@ def test_a_long_caption_goes_on_below(make_account) -> None:
     figure = draw_explanations(account)
     titles = [axes.get_title().split("\n")[0] for axes in figure.axes if axes.get_title()]
     assert titles == [*said, "not: dog"]
+    tops = [round(axes.get_position().y1, 3) for axes in figure.axes if axes.get_title()]
+    assert [tops.count(top) for top in dict.fromkeys(tops)] == [7, 7, 6]
     assert figure.get_size_inches()[0] < 2 * few[0]
     assert figure.get_size_inches()[1] > 2 * few[1]
     buffer = io.BytesIO()

@@ -19,7 +19,7 @@ BROWSER = next(
 VISIT = """
 <script>
 const found = {};
-const pause = () => new Promise((done) => setTimeout(done, 50));
+const pause = () => new Promise((done) => setTimeout(done, 1));
 const press = (key) =>
   document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const heat = document.getElementById("heat");
@@ -50,6 +50,10 @@ const set = (id, value) => {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 };
 (async () => {
+  // Pictures are decoded in real time, timers run in the browser's virtual time: wait in small steps.
+  let ready = false;
+  Promise.all(data.explanations.map(levels)).then(() => { ready = true; });
+  while (!ready) await pause();
   await step("first", () => {});
   await step("home", () => { words[3].focus(); press("Home"); });
   await step("right", () => press("ArrowRight"));
@@ -83,7 +87,7 @@ def browse(tmp_path_factory: pytest.TempPathFactory):
         done = subprocess.run(
             [
                 *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu"),
-                *(f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=20000"),
+                *(f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=100000"),
                 *("--dump-dom", (folder / "page.html").as_uri()),
             ],
             capture_output=True,

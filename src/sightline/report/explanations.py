@@ -1,5 +1,6 @@
 """Words by methods, a heatmap for each, as in the figures of paper 4."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIDE = 192  # pixels of the longer side of each small picture
-_COLUMNS = 8  # words side by side; the rest go on below
+_COLUMNS = 8  # words side by side at most; the rest go on below
 
 
 def draw_explanations(account: Account) -> "Figure":
@@ -28,7 +29,8 @@ def draw_explanations(account: Account) -> "Figure":
 
     explained = {(why.method, why.place, why.word): why for why in account.explanations}
     columns = _explained_words(account)
-    width = min(len(columns), _COLUMNS)
+    below = math.ceil(len(columns) / _COLUMNS)
+    width = math.ceil(len(columns) / below)  # blocks of about the same width
     blocks = [columns[start : start + width] for start in range(0, len(columns), width)]
     methods = account.methods
     size = fit(*account.picture.size, _SIDE)
@@ -90,7 +92,7 @@ def _add_scale(figure: "Figure", panels: Any) -> None:
         ScalarMappable(Normalize(-1, 1), ListedColormap(ramp / 255)),
         ax=panels,
         location="bottom",
-        shrink=0.3,
+        shrink=min(2.7 / panels.shape[1], 0.6),
         aspect=40,
         pad=0.02,
     )

@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
 const words = [...document.querySelectorAll(".word")]; // in the order of data.words
-const decoded = new Map(); // an explanation -> the pixels of its heatmap
+const decoded = new Map(); // an explanation -> a promise of the pixels of its heatmap
 let pinned = data.first; // the word that was chosen
 let pointed = null; // the word under the pointer, or with the focus
 let drawing = 0;
@@ -45,7 +45,7 @@ function describe(index, why) {
     parts.push(make("p", "quiet", "This word was not asked for: there is no explanation of it."));
   } else if (why.shares) {
     parts.push(make("h3", "", "It rests on"), bars(why.shares));
-    parts.push(make("p", "quiet", "After what speaks for it and against it was set off."));
+    parts.push(make("p", "quiet", "What speaks for it and what speaks against it are set off first."));
     parts.push(make("h3", "", "The words before"), bars(why.before));
   }
   parts.push(make("h3", "", "Alternatives at this place"), bars(word.alternatives));
@@ -67,17 +67,19 @@ function underline(index, why) {
   });
 }
 
-async function levels(why) {
-  if (!decoded.has(why)) {
-    const image = new Image();
-    image.src = why.map;
-    await image.decode();
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [image.width, image.height];
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.drawImage(image, 0, 0);
-    decoded.set(why, context.getImageData(0, 0, image.width, image.height));
-  }
+async function decode(why) {
+  const image = new Image();
+  image.src = why.map;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.drawImage(image, 0, 0);
+  return context.getImageData(0, 0, image.width, image.height);
+}
+
+function levels(why) {
+  if (!decoded.has(why)) decoded.set(why, decode(why));
   return decoded.get(why);
 }
 
