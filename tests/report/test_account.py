@@ -73,6 +73,8 @@ def test_words_are_found_wherever_the_caption_says_them(captioner, examples) -> 
     ]
     with pytest.raises(ConfigError, match="'a cat on a table' does not say 'cup'"):
         give_account(captioner, examples / "cat.jpg", words=["cup"], **given)
+    with pytest.raises(ConfigError, match="no word to explain"):
+        give_account(captioner, examples / "cat.jpg", words=[], **given)
 
 
 def test_a_large_picture_is_shown_smaller_and_captioned_as_it_is(captioner, examples, tmp_path):

@@ -50,7 +50,7 @@ const set = (id, value) => {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 };
 (async () => {
-  // Pictures are decoded in real time, timers run in the browser's virtual time: wait in small steps.
+  // Pictures are decoded in real time, timers run in virtual time: wait in small steps.
   let ready = false;
   Promise.all(data.explanations.map(levels)).then(() => { ready = true; });
   while (!ready) await pause();

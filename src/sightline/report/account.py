@@ -81,6 +81,8 @@ def give_account(
     places = _places(told, words)
     unsaid = [captioner.unsaid(opened, told, word, place) for word, place in why_not]
     asked: list[Asked] = [*places, *((other.place, other.word.text) for other in unsaid)]
+    if not asked:
+        raise ConfigError("there is no word to explain: the caption is empty, or none was named")
     shown = _open_to_show(picture)
     work = progress(methods, "explaining", total=len(methods), unit="method", show=show_progress)
     explanations = [

@@ -24,6 +24,8 @@ def draw_explanations(account: Account) -> "Figure":
 
     Orange speaks for a word, blue against it. Each panel has a scale of its own, symmetric about
     zero: methods have no common unit, and words differ in how much they take from the picture.
+
+    >>> draw_explanations(give_account(captioner, "photo.jpg")).savefig("why.png")  # doctest: +SKIP
     """
     from matplotlib.figure import Figure
 

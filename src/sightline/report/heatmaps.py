@@ -66,6 +66,12 @@ def heatmap(explanation: Explanation, side: int) -> Heatmap:
 
     Full colour is what all but a hundredth of the picture stays below: a few pixels that stand
     out would leave the rest pale.
+
+    >>> boxes, words = ((0.0, 0.0, 0.5, 1.0), (0.5, 0.0, 1.0, 1.0)), np.float32([0])
+    >>> regions = np.float32([2, -1])
+    >>> heatmap(Explanation("lrp", "cat", 0, 1.0, regions, boxes, ("<start>",), words), 2).values
+    array([[ 1. , -0.5],
+           [ 1. , -0.5]], dtype=float32)
     """
     relevance = explanation.picture
     if relevance is None:

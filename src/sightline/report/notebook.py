@@ -17,7 +17,12 @@ _CELL = "text-align:left;padding:2px 12px 2px 0"
 
 
 def show_caption(caption: Caption) -> str:
-    """The picture, the caption, and a table of its words."""
+    """The picture, the caption, and a table of its words.
+
+    >>> word = Word("cat", -0.5, (("dog", -1.2),), (1.0,))
+    >>> "dog 30 %" in show_caption(Caption("cat", (word,), -0.5, -0.5, ((0.0, 0.0, 1.0, 1.0),)))
+    True
+    """
     picture = "" if caption.picture is None else _embed(caption.picture, caption.text)
     rows = "".join(_row(word) for word in caption.words)
     headings = ("word", "probability", "could have been", "support")
@@ -29,7 +34,13 @@ def show_caption(caption: Caption) -> str:
 
 
 def show_explanation(explanation: Explanation) -> str:
-    """The picture under its relevance, the words before underlined by theirs, and all in words."""
+    """The picture under its relevance, the words before underlined by theirs, and all in words.
+
+    >>> box, words = ((0.0, 0.0, 1.0, 1.0),), np.float32([0.5])
+    >>> why = Explanation("lrp", "cat", 0, 1.5, np.float32([1]), box, ("<start>",), words)
+    >>> "LRP of “cat”" in show_explanation(why)
+    True
+    """
     found = heatmap(explanation, _SIDE)
     ground = explanation.photograph or Image.new("L", found.values.shape[::-1], 128)
     said = summary(explanation, found)

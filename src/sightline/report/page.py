@@ -24,7 +24,11 @@ _STYLES = {"seen": "seen", "doubtful": "doubtful", "not supported": "unsupported
 
 
 def render_page(account: Account) -> str:
-    """The page of an account, as HTML."""
+    """The page of an account, as HTML.
+
+    >>> account = give_account(captioner, "photo.jpg")  # doctest: +SKIP
+    >>> Path("why.html").write_text(render_page(account), "utf-8")  # doctest: +SKIP
+    """
     parts = {
         "title": escape(f"{account.caption} · {account.name}"),
         "name": escape(account.name),

@@ -90,7 +90,14 @@ def readable(word: str) -> str:
 
 
 def summary(explanation: Explanation, found: Heatmap) -> str:
-    """An explanation in a sentence or two, for whoever does not see the colours."""
+    """An explanation in a sentence or two, for whoever does not see the colours.
+
+    >>> import numpy as np
+    >>> box, none = ((0.0, 0.0, 1.0, 1.0),), np.float32([0])
+    >>> why = Explanation("attention", "cat", 0, 1.0, none, box, ("<start>",), none)
+    >>> summary(why, Heatmap(none[None], 1.0))
+    'Attention of “cat”: nothing in the picture.'
+    """
     places = [
         f"{what} the word {place}"
         for what, place in (("for", found.strongest(1)), ("against", found.strongest(-1)))
