@@ -77,6 +77,44 @@ def test_options_reach_the_search(captioner: Captioner, examples: Path) -> None:
         captioner.caption(picture, require=["zebra"])
 
 
+def test_a_caption_of_somebody_else_is_read_as_its_own(
+    captioner: Captioner, examples: Path
+) -> None:
+    own = captioner.caption(examples / "cat.jpg")
+    read = captioner.read(examples / "cat.jpg", own.text.capitalize() + ".")
+    assert read.text == own.text
+    assert read.log_probability == pytest.approx(own.log_probability, abs=1e-4)
+    assert read.score == pytest.approx(own.score, abs=1e-4)
+    for one, other in zip(read.words, own.words, strict=True):
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+        assert [word for word, _ in one.alternatives] == [word for word, _ in other.alternatives]
+    with pytest.raises(ConfigError, match="does not know the words 'zebra', 'gnu'"):
+        captioner.read(examples / "cat.jpg", "a zebra on the gnu")
+    with pytest.raises(ConfigError, match="has no words"):
+        captioner.read(examples / "cat.jpg", " . ")
+
+
+def test_a_word_that_is_not_said_is_asked_for_where_it_is_likeliest(
+    captioner: Captioner, examples: Path
+) -> None:
+    picture = examples / "cat.jpg"
+    caption = captioner.read(picture, "a red cup")
+    found = captioner.unsaid(picture, caption, "cat")
+    said = [
+        captioner.read(picture, text).words[-1].log_probability
+        for text in ("cat", "a cat", "a red cat", "a red cup cat")
+    ]
+    assert found.everywhere == pytest.approx(said, abs=1e-4)
+    assert found.place == int(np.argmax(said))
+    assert found.word.text == "cat"
+    assert found.word.log_probability == found.everywhere[found.place]
+    there = captioner.unsaid(picture, caption, "cat", 1)
+    assert there.place == 1
+    assert there.word.log_probability == found.everywhere[1]
+    # "red" at another place than its own may be asked for.
+    assert captioner.unsaid(picture, caption, "red", 3).place == 3
+
+
 def test_a_picture_that_cannot_be_read_says_so(captioner: Captioner, tmp_path: Path) -> None:
     (tmp_path / "empty.jpg").touch()
     with pytest.raises(PictureError, match=r"empty\.jpg is empty"):

@@ -39,7 +39,10 @@ def test_examples(name, request, monkeypatch):
 
 @pytest.mark.parametrize(
     "part",
-    ["analysis", "data", "decoding", "encoders", "explain", "metrics", "models", "training"],
+    [
+        *("analysis", "data", "decoding", "encoders", "explain", "metrics", "models"),
+        *("report", "training"),
+    ],
 )
 def test_every_part_has_examples(part):
     found = [importlib.import_module(name) for name in MODULES if name.split(".")[1] == part]

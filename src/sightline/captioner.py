@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from PIL.Image import Image
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from sightline.captions import Caption, Word
+from sightline.captions import Caption, Unsaid, Word
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
 from sightline.data.vocabulary import END, PAD, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
@@ -24,6 +25,7 @@ from sightline.errors import ConfigError
 from sightline.explain.explanation import Explanation
 from sightline.explain.methods import Sight, explain_all
 from sightline.explain.questions import Asked
+from sightline.metrics.tokenizer import tokenize
 from sightline.models.interface import CaptionModel, Memory
 from sightline.pictures import open_picture
 
@@ -117,6 +119,44 @@ class Captioner:
                 raise ConfigError("no caption meets these limits: ask for less")
             return self._describe(found, memory, regions, opened, alternatives)
 
+    def read(self, picture: Picture, caption: str, *, alternatives: int = 5) -> Caption:
+        """A caption that somebody else gave, with what this captioner has to say of its words.
+
+        >>> captioner.read("photo.jpg", "A cat sleeps.").words[1].alternatives  # doctest: +SKIP
+        (('dog', -0.3), …)
+        """
+        tokens = tokenize(caption)
+        if not tokens:
+            raise ConfigError(f"the caption '{caption}' has no words")
+        ids = self._ids(tokens)
+        return self._read(self.open(picture), [[*ids, END]], alternatives)[0]
+
+    def unsaid(
+        self, picture: Picture, caption: Caption, word: str, place: int | None = None
+    ) -> Unsaid:
+        """A word that a caption does not say: how likely it was, and what was likelier.
+
+        It is asked for at a `place` (from 0; one past the last word is the end) or, without one,
+        where it is likeliest.
+
+        >>> captioner.unsaid("photo.jpg", caption, "cat").place  # doctest: +SKIP
+        1
+        """
+        ids = [self.vocabulary.id(own.text) for own in caption.words]
+        (other,) = self._ids([word])
+        if place is None and other in ids:
+            raise ConfigError(f"the caption does say '{word}'; to ask of another place, name it")
+        if place is not None and not 0 <= place <= len(ids):
+            raise ConfigError(f"the caption has {len(ids)} words, and no place {place}")
+        if place is not None and ids[place : place + 1] == [other]:
+            raise ConfigError(f"the caption does say '{word}' there; name another place")
+        rows = [[*ids[:before], other] for before in range(len(ids) + 1)]
+        words = [row.words[-1] for row in self._read(self.open(picture), rows, alternatives=5)]
+        everywhere = tuple(own.log_probability for own in words)
+        if place is None:
+            place = int(np.argmax(everywhere))
+        return Unsaid(words[place], place, everywhere)
+
     @overload
     def explain(
         self, pictures: Picture, captions: Caption | str | None = None, **options: Any
@@ -177,9 +217,26 @@ class Captioner:
             )
         ]
         regions = self._encode(pixels, windows)
-        return explain_all(
+        found = explain_all(
             self.model, self.vocabulary, regions, captions, words, method, sights, **options
         )
+        return [
+            [dataclasses.replace(why, photograph=picture) for why in own]
+            for own, picture in zip(found, opened, strict=True)
+        ]
+
+    def _read(
+        self, picture: Image, rows: Sequence[Sequence[int]], alternatives: int
+    ) -> list[Caption]:
+        """Given words of a picture, a caption for each row, by one parallel pass."""
+        regions = self.regions([picture])
+        tokens = pad_sequence([torch.tensor(row) for row in rows], True, PAD)[None]
+        with torch.no_grad():
+            memory = self.model.encode(regions)
+            log_probs = describe_words(self.model, memory, tokens, 1).log_probs.sum(-1)
+            scores = log_probs / (tokens != PAD).sum(-1) ** self.options.length_power
+            given = Hypotheses(tokens, log_probs, scores)
+            return self._describe(given, memory, regions, [picture], alternatives)[0]
 
     def regions(self, pictures: Sequence[Image]) -> Regions:
         """What the encoder sees of opened pictures."""
@@ -222,9 +279,10 @@ class Captioner:
         return dataclasses.replace(self.options, constraints=constraints, **own)
 
     def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
-        for word in words:
-            if word not in self.vocabulary:
-                raise ConfigError(f"the captioner does not know the word '{word}'")
+        unknown = [f"'{word}'" for word in words if word not in self.vocabulary]
+        if unknown:
+            kind = "word" if len(unknown) == 1 else "words"
+            raise ConfigError(f"the captioner does not know the {kind} {', '.join(unknown)}")
         return tuple(self.vocabulary.id(word) for word in words)
 
     def _describe(

@@ -1,7 +1,7 @@
 """A caption as a person or a program reads it: text, and for every word what is known of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.data.dataset import Box
+from sightline.explain.support import Support
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Word:
     alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
+    support: Support | None = None  # None: not checked, or no content word
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -29,7 +31,20 @@ class Word:
             "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
             "attention": list(self.attention),
             "signals": self.signals,
+            "support": None if self.support is None else asdict(self.support),
         }
+
+
+@dataclass(frozen=True)
+class Unsaid:
+    """A word that a caption does not say, and the place where one asks why not."""
+
+    word: Word
+    place: int  # from 0; one past the last word is where the caption ends
+    everywhere: tuple[float, ...]  # the word's log-probability at each of these places
+
+    def to_json(self) -> dict[str, Any]:
+        return {"place": self.place, **self.word.to_json(), "everywhere": list(self.everywhere)}
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,12 @@ class Caption:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from sightline.report.notebook import show_caption
+
+        return show_caption(self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; the picture itself is not in it."""

@@ -58,6 +58,7 @@ def test_json_holds_everything(checkpoint: Path, album: Path) -> None:
         "alternatives",
         "attention",
         "signals",
+        "support",
     }
 
 

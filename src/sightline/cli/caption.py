@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sightline.cli.options import json_option, print_json
+from sightline.cli.options import json_option, models_option, print_json
 from sightline.errors import ConfigError, PictureError
 
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
@@ -17,14 +17,7 @@ _BATCH = 16
 
 @click.command("caption")
 @click.argument("pictures", nargs=-1, required=True)
-@click.option(
-    "--model",
-    "models",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="A checkpoint or a training run; given several times, their average. Default: the one "
-    "that comes with Sightline.",
-)
+@models_option
 @click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
 @click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")
 @click.option("--groups", type=click.IntRange(1), default=1, help="Groups of diverse beams.")

@@ -13,6 +13,7 @@ from sightline.errors import SightlineError
 # `sightline --help` and shell completion import no command, and so no torch.
 COMMANDS = {
     "caption": ("sightline.cli.caption", "Caption pictures."),
+    "explain": ("sightline.cli.explain", "Show why a caption has its words: page, figure, JSON."),
     "train": ("sightline.cli.train", "Train a captioner by a recipe."),
     "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),

@@ -23,6 +23,14 @@ boxes_option = click.option(
     type=click.Path(path_type=Path),
     help="Boxes too: COCO instances_*.json, or Flickr30k Entities (folder or compact JSON).",
 )
+models_option = click.option(
+    "--model",
+    "models",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A checkpoint or a training run; given several times, their average. Default: the one "
+    "that comes with Sightline.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 

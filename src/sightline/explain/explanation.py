@@ -1,9 +1,11 @@
 """An explanation of a word, as a person or a program reads it."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL.Image import Image
 
 from sightline.data.dataset import Box
 
@@ -39,6 +41,7 @@ class Explanation:
     bias: float = 0.0  # absorbed by constants: biases, positions and the like
     epsilon: float = 0.0  # absorbed by ε
     encoder: float = 0.0  # what the encoder absorbed between the regions and the pixels
+    photograph: Image | None = field(default=None, repr=False)  # what `picture` is drawn over
 
     @property
     def image(self) -> float:
@@ -60,3 +63,37 @@ class Explanation:
     def remainder(self) -> float:
         """What neither inputs nor constants nor ε account for."""
         return self.total - self.image - self.language - self.bias - self.epsilon
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON: relevance at the resolution of the regions, and all that adds up to `total`.
+
+        >>> words, box = np.float32([0.5]), (0.0, 0.0, 1.0, 1.0)
+        >>> why = Explanation("lrp", "a", 0, 5.0, np.float32([3]), (box,), ("<start>",), words)
+        >>> why.to_json()["regions"], why.to_json()["previous"]
+        ([3.0], [{'text': '<start>', 'relevance': 0.5}])
+        """
+        return {
+            "method": self.method,
+            "word": self.word,
+            "place": self.place,
+            "total": self.total,
+            "image": self.image,
+            "language": self.language,
+            "image_share": self.image_share,
+            "bias": self.bias,
+            "epsilon": self.epsilon,
+            "encoder": self.encoder,
+            "remainder": self.remainder,
+            "regions": self.regions.tolist(),
+            "boxes": [list(box) for box in self.boxes],
+            "previous": [
+                {"text": text, "relevance": relevance}
+                for text, relevance in zip(self.previous, self.words.tolist(), strict=True)
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from sightline.report.notebook import show_explanation
+
+        return show_explanation(self)

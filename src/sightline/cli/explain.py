@@ -1,0 +1,108 @@
+"""`sightline explain`."""
+
+import json
+import re
+from pathlib import Path
+
+import click
+
+from sightline.cli.options import models_option
+from sightline.config import nearest
+from sightline.errors import ConfigError
+from sightline.files import atomic_write
+from sightline.report.account import METHODS, Account, give_account
+from sightline.report.wording import METHODS as KNOWN
+
+_SUFFIXES = (".html", ".png", ".json")
+
+
+@click.command("explain")
+@click.argument("picture", type=click.Path(path_type=Path))
+@models_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="What to write: a page (.html), a figure (.png) or everything as numbers (.json).",
+)
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help=f"{', '.join(KNOWN)}; may be given several times. Default: {', '.join(METHODS)}.",
+)
+@click.option(
+    "--words",
+    multiple=True,
+    default=("all",),
+    metavar="WORDS",
+    help="'all' (the default), or words of the caption: --words dog,grass.",
+)
+@click.option("--caption", help="Explain this caption; default: the one the captioner gives.")
+@click.option(
+    "--why-not",
+    multiple=True,
+    metavar="WORD[@N]",
+    help="A word that is not in the caption: why not, as its Nth word? Without N, where it is "
+    "likeliest.",
+)
+def command(
+    picture: Path,
+    models: tuple[Path, ...],
+    output: Path,
+    methods: tuple[str, ...],
+    words: tuple[str, ...],
+    caption: str | None,
+    why_not: tuple[str, ...],
+) -> None:
+    """Show why the caption of PICTURE has the words it has: what each of them rests on."""
+    if output.suffix not in _SUFFIXES:
+        raise ConfigError(f"{output}: an explanation ends in {', '.join(_SUFFIXES)}")
+    for method in methods:
+        if method not in KNOWN:
+            raise ConfigError(f"--method: none is called '{method}'; {nearest(method, [*KNOWN])}")
+    unsaid = [_parse_why_not(text) for text in why_not]
+    from sightline.captioner import Captioner
+
+    account = give_account(
+        Captioner.load(*models),
+        picture,
+        caption=caption,
+        words=[word.strip().lower() for part in words for word in part.split(",")],
+        methods=tuple(dict.fromkeys(methods)) or METHODS,
+        why_not=unsaid,
+        show_progress=True,
+    )
+    _write(account, output)
+    click.echo(output)
+
+
+def _parse_why_not(text: str) -> tuple[str, int | None]:
+    """A word and its place, which people count from 1.
+
+    >>> _parse_why_not("dog"), _parse_why_not("Dog@3")
+    (('dog', None), ('dog', 2))
+    """
+    found = re.fullmatch(r"([^@]+)(?:@([1-9]\d*))?", text)
+    if found is None:
+        raise ConfigError(f"--why-not {text}: name a word, or a word and its place as in dog@3")
+    word, place = found.groups()
+    return word.strip().lower(), None if place is None else int(place) - 1
+
+
+def _write(account: Account, output: Path) -> None:
+    if output.suffix == ".png":
+        from sightline.report.explanations import draw_explanations
+
+        with atomic_write(output, "wb") as file:
+            draw_explanations(account).savefig(file, format="png", dpi=110)
+        return
+    with atomic_write(output) as file:
+        if output.suffix == ".json":
+            json.dump(account.to_json(), file, ensure_ascii=False)
+        else:
+            from sightline.report.page import render_page
+
+            file.write(render_page(account))

@@ -1,0 +1,213 @@
+"""One self-contained page: a caption, and for each of its words what it rests on.
+
+The page asks for nothing over the network, and works from a file. What it shows is text in a JSON
+element; heatmaps are grey PNGs of signed relevance, coloured by the page.
+"""
+
+import json
+import math
+import re
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from sightline.captions import Unsaid, Word
+from sightline.explain.explanation import Explanation
+from sightline.report import colours
+from sightline.report.account import Account
+from sightline.report.embedding import jpeg_uri, png_uri
+from sightline.report.heatmaps import heatmap
+from sightline.report.wording import COLOURS, MARKS, METHODS, likelihood, percent, readable, summary
+
+_SIDE = 192  # pixels of the longer side of a heatmap: as fine as what encoders see
+_STYLES = {"seen": "seen", "doubtful": "doubtful", "not supported": "unsupported"}
+
+
+def render_page(account: Account) -> str:
+    """The page of an account, as HTML.
+
+    >>> account = give_account(captioner, "photo.jpg")  # doctest: +SKIP
+    >>> Path("why.html").write_text(render_page(account), "utf-8")  # doctest: +SKIP
+    """
+    parts = {
+        "title": escape(f"{account.caption} · {account.name}"),
+        "name": escape(account.name),
+        "caption": escape(account.caption.text),
+        "words": "\n".join(_button(word) for word in account.caption.words),
+        "unsaid": _unsaid_line(account),
+        "verdicts": _legend_of_verdicts(account),
+        "methods": "\n".join(_choice(name, account.methods[0]) for name in account.methods),
+        "picture": jpeg_uri(account.picture),
+        "width": str(account.picture.width),
+        "height": str(account.picture.height),
+        "colours": COLOURS,
+        "opacity": str(round(100 * colours.OPACITY)),
+        "style": _variables() + _resource("page.css"),
+        "script": _resource("page.js"),
+        # "</script>" or "<!--" in a caption must not end or change the element it stands in.
+        "data": json.dumps(_content(account)).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: parts[name[1]], _resource("page.html"))
+
+
+def _resource(name: str) -> str:
+    return (files("sightline.report") / name).read_text(encoding="utf-8")
+
+
+def _variables() -> str:
+    shades = (("for", colours.FOR), ("against", colours.AGAINST))
+    return "".join(f":root {{ --heat-{name}: {colours.css(shade)}; }}\n" for name, shade in shades)
+
+
+def _button(word: Word, kind: str = "word") -> str:
+    mark = verdict = ""
+    if word.support is not None:
+        kind += f" {_STYLES[word.support.verdict]}"
+        mark = f'<span class="mark" aria-hidden="true">{MARKS[word.support.verdict]}</span>'
+        verdict = f'<span class="hidden">, {word.support.verdict}</span>'
+    text = escape(readable(word.text))
+    return (
+        f'<button type="button" class="{kind}" aria-pressed="false">{mark}{text}{verdict}</button>'
+    )
+
+
+def _unsaid_line(account: Account) -> str:
+    if not account.unsaid:
+        return ""
+    chips = "\n".join(_button(other.word, "word other") for other in account.unsaid)
+    return f'<p class="unsaid"><span class="quiet">and why not</span>\n{chips}</p>'
+
+
+def _legend_of_verdicts(account: Account) -> str:
+    if all(word.support is None for word in account.caption.words):
+        return ""
+    marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+    return f" Whether the picture supports a word: {marks}; words without a mark were not checked."
+
+
+def _choice(method: str, chosen: str) -> str:
+    checked = " checked" if method == chosen else ""
+    box = f'<input type="radio" name="method" value="{method}"{checked}>'
+    return f"<label>{box} {METHODS[method].label}</label>"
+
+
+def _content(account: Account) -> dict[str, Any]:
+    """What the page's script reads: words said, then unsaid, and explanations of them by number."""
+    words = account.caption.words
+    said = [(place, word.text) for place, word in enumerate(words)]
+    asked = said + [(other.place, other.word.text) for other in account.unsaid]
+    explanations = [
+        _explanation(why, asked.index((why.place, why.word))) for why in account.explanations
+    ]
+    return {
+        "colours": {"for": colours.FOR, "against": colours.AGAINST},
+        "methods": [{"name": name, "sentence": METHODS[name].sentence} for name in account.methods],
+        "words": [_said(place, word) for place, word in enumerate(words)]
+        + [_unsaid(other, words) for other in account.unsaid],
+        "explanations": explanations,
+        "first": _first(account, explanations),
+    }
+
+
+def _first(account: Account, explanations: list[dict[str, Any]]) -> int:
+    """The word that is shown first: one that was asked for, or the one most of the picture."""
+    if account.unsaid:
+        return len(account.caption.words)
+    own = [why for why in account.explanations if why.method == account.methods[0]]
+    most = max(range(len(own)), key=lambda number: own[number].image_share)
+    return int(explanations[most]["word"])
+
+
+def _said(place: int, word: Word) -> dict[str, Any]:
+    return {
+        "heading": f"“{readable(word.text)}”",
+        "place": place,
+        "said": True,
+        "likelihood": f"The captioner gave it {likelihood(word.log_probability)}.",
+        "alternatives": _alternatives(word),
+        "support": _support(word),
+    }
+
+
+def _unsaid(other: Unsaid, words: tuple[Word, ...]) -> dict[str, Any]:
+    if other.place < len(words):
+        instead = words[other.place]
+        where = f"instead of “{instead.text}” ({likelihood(instead.log_probability)})"
+    else:
+        where = "after the last word"
+    text = f"As word {other.place + 1}, {where}, the captioner gave it "
+    text += f"{likelihood(other.word.log_probability)}."
+    if other.word.log_probability == max(other.everywhere):
+        text += " Nowhere in this caption was it likelier."
+    return {
+        "heading": f"Why not “{other.word.text}”?",
+        "place": other.place,
+        "said": False,
+        "likelihood": text,
+        "alternatives": _alternatives(other.word),
+        "support": _support(other.word),
+    }
+
+
+def _alternatives(word: Word) -> list[dict[str, Any]]:
+    return [
+        _bar(readable(text), math.exp(log_probability), likelihood(log_probability))
+        for text, log_probability in word.alternatives
+    ]
+
+
+def _support(word: Word) -> dict[str, str] | None:
+    if word.support is None:
+        return None
+    found = word.support
+    evidence = ", ".join(f"{name} {value:.2f}" for name, value in found.evidence.items())
+    return {
+        "style": _STYLES[found.verdict],
+        "text": f"{MARKS[found.verdict]} {found.verdict.capitalize()}: support {found.score:.2f}",
+        "evidence": f"Made of {evidence}." if evidence else "",
+    }
+
+
+def _explanation(why: Explanation, word: int) -> dict[str, Any]:
+    found = heatmap(why, _SIDE)
+    content: dict[str, Any] = {
+        "word": word,
+        "method": why.method,
+        "map": png_uri(found.levels()),
+        "scale": found.scale,
+        "summary": summary(why, found),
+        "underlines": [0.0] * len(why.words),
+    }
+    if why.words.any():
+        strengths = why.words / abs(why.words).max()
+        content["underlines"] = [round(float(strength), 3) for strength in strengths]
+        content["shares"] = [
+            _bar("the picture", why.image_share, percent(why.image_share)),
+            _bar("the words before", 1 - why.image_share, percent(1 - why.image_share)),
+        ]
+        content["before"] = [
+            _bar(readable(text), strength, f"{value:+.3g}", signed=True)
+            for text, strength, value in zip(
+                why.previous, content["underlines"], why.words.tolist(), strict=True
+            )
+        ]
+    if why.method == "lrp":  # the method whose parts add up
+        parts = {
+            "the picture": why.image,
+            "the words before": why.language,
+            "constants": why.bias,
+            "held back by ε": why.epsilon,
+            "together": why.total,
+        }
+        largest = max(map(abs, parts.values())) or 1.0
+        content["ledger"] = [
+            _bar(name, value / largest, f"{value:+.2f}", signed=True)
+            for name, value in parts.items()
+        ]
+    return content
+
+
+def _bar(name: str, length: float, number: str, *, signed: bool = False) -> dict[str, Any]:
+    """A row of a chart, as the script draws it."""
+    sign = ("for" if length > 0 else "against") if signed else None
+    return {"name": name, "length": round(length, 3), "number": number, "sign": sign}

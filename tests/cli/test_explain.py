@@ -1,0 +1,108 @@
+"""`sightline explain`: a page, a figure or JSON."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from sightline.cli.explain import command
+from sightline.cli.main import main
+from sightline.errors import ConfigError, PictureError
+
+
+@pytest.fixture
+def run(checkpoint: Path, examples: Path):
+    def explain(output: Path, *options: object, picture: Path = examples / "cat.jpg") -> Result:
+        arguments = ["--model", checkpoint, picture, "-o", output, *options]
+        return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+    return explain
+
+
+def content(page: Path) -> dict:
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8")
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_a_page_of_its_own_caption(run, tmp_path: Path) -> None:
+    result = run(tmp_path / "new" / "out.html")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{tmp_path / 'new' / 'out.html'}\n"
+    data = content(tmp_path / "new" / "out.html")
+    methods = [method["name"] for method in data["methods"]]
+    assert methods == ["lrp", "grad_cam", "guided_grad_cam", "attention"]
+    assert len(data["explanations"]) == 4 * len(data["words"])
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out.html"]
+
+
+def test_what_was_asked_for_is_what_is_explained(run, tmp_path: Path) -> None:
+    result = run(
+        tmp_path / "out.html",
+        *("--caption", "A red cup sits on the table.", "--words", "Cup,table", "--words", "red"),
+        *("--method", "attention", "--method", "occlusion", "--method", "attention"),
+        *("--why-not", "cat@3", "--why-not", "coffee"),
+    )
+    assert result.exit_code == 0, result.output
+    data = content(tmp_path / "out.html")
+    assert [method["name"] for method in data["methods"]] == ["attention", "occlusion"]
+    headings = [word["heading"] for word in data["words"]]
+    assert headings[1:3] == ["“red”", "“cup”"]
+    assert headings[7:] == ["Why not “cat”?", "Why not “coffee”?"]
+    assert data["words"][7]["likelihood"].startswith("As word 3, instead of “cup”")
+    assert data["words"][8]["likelihood"].endswith("Nowhere in this caption was it likelier.")
+    assert [why["word"] for why in data["explanations"]] == 2 * [1, 2, 6, 7, 8]
+
+
+def test_a_figure_and_json(run, tmp_path: Path) -> None:
+    quick = ("--caption", "a cat", "--method", "attention")
+    assert run(tmp_path / "out.png", *quick).exit_code == 0
+    assert Image.open(tmp_path / "out.png").format == "PNG"
+    assert Image.open(tmp_path / "out.png").width > 300
+    assert run(tmp_path / "out.json", *quick, "--why-not", "cup@3").exit_code == 0
+    record = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert record["caption"]["text"] == "a cat"
+    assert record["unsaid"][0]["place"] == 2  # after the last word
+    assert len(record["explanations"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "says"),
+    [
+        ("out.htm", (), "out.htm: an explanation ends in .html, .png, .json"),
+        ("out.html", ("--method", "lpr"), "none is called 'lpr'; did you mean 'lrp'"),
+        ("out.html", ("--caption", "a big zebra"), "does not know the words 'big', 'zebra'"),
+        ("out.html", ("--caption", "."), "has no words"),
+        ("out.html", ("--caption", "a cat", "--words", "cup"), "'a cat' does not say 'cup'"),
+        ("out.html", ("--caption", "a cat", "--why-not", "zebra"), "know the word 'zebra'"),
+        ("out.html", ("--caption", "a cat", "--why-not", "cat"), "does say 'cat'"),
+        ("out.html", ("--caption", "a cat", "--why-not", "cat@2"), "does say 'cat' there"),
+        ("out.html", ("--caption", "a cat", "--why-not", "cup@4"), "has 2 words, and no place"),
+        ("out.html", ("--why-not", "cup@"), "name a word, or a word and its place as in dog@3"),
+    ],
+)
+def test_mistakes(run, tmp_path: Path, output: str, options: tuple[str, ...], says: str) -> None:
+    result = run(tmp_path / output, *options)
+    assert isinstance(result.exception, ConfigError)
+    assert says in str(result.exception)
+    assert "\n" not in str(result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_cannot_be_read(run, tmp_path: Path) -> None:
+    result = run(tmp_path / "out.html", picture=tmp_path / "nothing.jpg")
+    assert isinstance(result.exception, PictureError)
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(checkpoint, examples, monkeypatch, capsys, tmp_path):
+    arguments = ["explain", str(examples / "cat.jpg"), "--model", str(checkpoint)]
+    monkeypatch.setattr("sys.argv", ["sightline", *arguments, "-o", str(tmp_path / "out.pdf")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,27 @@
+"""What is said of explanations."""
+
+from sightline.explain.methods import list_methods
+from sightline.report.heatmaps import heatmap
+from sightline.report.wording import METHODS, summary
+
+
+def test_every_method_has_a_name_and_a_sentence() -> None:
+    assert set(METHODS) == set(list_methods())
+    assert len({method.label for method in METHODS.values()}) == len(METHODS)
+    assert all(method.sentence.endswith(".") for method in METHODS.values())
+
+
+def test_a_summary_says_what_colours_show(make_account) -> None:
+    account = make_account()
+    lrp, attention = (
+        next(why for why in account.explanations if (why.method, why.word) == (method, "cat"))
+        for method in ("lrp", "attention")
+    )
+    # Relevance: 2 at the left, -1 at the right, -0.5 of the words before.
+    assert summary(lrp, heatmap(lrp, 60)) == (
+        "LRP of “cat”: strongest for the word at the top left, against the word at the top right. "
+        "Taken together, the picture has 67 % of the relevance, the words before 33 %."
+    )
+    said = summary(attention, heatmap(attention, 60))
+    assert "against" not in said
+    assert "words before" not in said
