@@ -16,8 +16,9 @@ ONE_BY_ONE = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups":
 class Convolution:
     """The αβ-rule with α = 1 and β = 0: relevance goes to what raised the sum, in proportion.
 
-    The bias has no part in it, as in the original code; where nothing raised the sum, its relevance
-    is absorbed, and counted with the constants.
+    A bias that raises the sum takes part (Bach et al. 2015), and its share is absorbed by it. The
+    original code leaves it out; but batch norms, folded, leave biases that outweigh a plain
+    background, which would be handed their share. Where nothing raised the sum, all is absorbed.
 
     >>> x = torch.tensor([1.0, 2.0, -1.0]).view(1, 3, 1, 1).requires_grad_()
     >>> weight = torch.tensor([3.0, -1.0, -1.0]).view(1, 3, 1, 1)
@@ -37,7 +38,7 @@ class Convolution:
         self.x, self.ledger = x, ledger
         with torch.no_grad():
             self.z = functional.conv2d(x, weight, bias, **options)
-            self.parts = Parts(x.detach(), weight.detach(), options)
+            self.parts = Parts(x.detach(), weight.detach(), bias, options)
 
     def output(self, rectify: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """The sum or, all in one step, what a rectifier leaves of it: either has its relevance."""
@@ -51,7 +52,9 @@ class Parts:
     An input of both signs is taken as two inputs, of one sign each, with the weights of that sign.
     """
 
-    def __init__(self, x: Tensor, weight: Tensor, options: dict[str, Any]) -> None:
+    def __init__(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, options: dict[str, Any]
+    ) -> None:
         self.options = options
         self.positive = None if x.amin() >= 0 else (x > 0).to(x.dtype)
         if self.positive is None:  # after a rectifier; half of the work is spared
@@ -59,7 +62,10 @@ class Parts:
         else:
             self.x = self._join(x.clamp(min=0), x.clamp(max=0))
             self.weight = torch.cat([weight.clamp(min=0), weight.clamp(max=0)], 1)
-        self.sum = functional.conv2d(self.x, self.weight, None, **options)
+        self.bias = (
+            weight.new_zeros(()) if bias is None else bias.detach().clamp(min=0)[:, None, None]
+        )
+        self.sum = functional.conv2d(self.x, self.weight, None, **options) + self.bias
 
     def share(self, y: Tensor) -> Tensor:
         """What a unit of the parts has of `y`; nothing where there are none, 0 / 0 or y / 0."""
@@ -113,6 +119,7 @@ class _Convolve(torch.autograd.Function):
             (y,) = ctx.saved_tensors
             ctx.share = ctx.parts.share(y)
             if ctx.counts:
-                ctx.lost = losses(y - ctx.share * ctx.parts.sum, torch.zeros_like(y))
+                passed = ctx.share * (ctx.parts.sum - ctx.parts.bias)
+                ctx.lost = losses(y - passed, torch.zeros_like(y))
         absorbed = count(c, ctx.lost) if ctx.counts else None
         return ctx.parts.pull(c * ctx.share), None, None, absorbed
