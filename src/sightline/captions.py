@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.data.dataset import Box
+from sightline.explain.support import NOT_SUPPORTED, Support
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Word:
     alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
+    support: Support | None = None  # by the picture; None: not checked, or no content word
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -29,6 +31,7 @@ class Word:
             "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
             "attention": list(self.attention),
             "signals": self.signals,
+            "support": None if self.support is None else self.support.to_json(),
         }
 
 
@@ -50,6 +53,11 @@ class Caption:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def unsupported(self) -> tuple[Word, ...]:
+        """The words that the picture does not support, of a caption that was checked."""
+        return tuple(w for w in self.words if w.support and w.support.verdict == NOT_SUPPORTED)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; the picture itself is not in it."""

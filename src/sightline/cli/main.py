@@ -15,6 +15,10 @@ COMMANDS = {
     "caption": ("sightline.cli.caption", "Caption pictures."),
     "train": ("sightline.cli.train", "Train a captioner by a recipe."),
     "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
+    "fit-support": (
+        "sightline.cli.fit_support",
+        "Teach a captioner which of its words to doubt, for caption --check.",
+    ),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioners that can be trained."),
