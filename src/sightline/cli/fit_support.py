@@ -1,7 +1,7 @@
 """`sightline fit-support`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -9,6 +9,11 @@ from rich.table import Table
 from sightline.cli.options import console, images_option, json_option, open_dataset, print_json
 from sightline.cli.score_table import number
 from sightline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sightline.explain.logistic import Floats
+    from sightline.explain.support import Judge
+    from sightline.explain.support_fit import Sample
 
 
 @click.command("fit-support")
@@ -24,6 +29,11 @@ from sightline.errors import ConfigError
     "--no-fit", is_flag=True, help="Fit nothing: report what is stored, on --report-on SPLIT."
 )
 @click.option(
+    "--words",
+    metavar="WORD,…",
+    help="Report on these words apart, too: such as the objects of paper 4's table 3.",
+)
+@click.option(
     "--data",
     type=click.Path(path_type=Path),
     help="Captioned pictures; default: those of the run's recipe.",
@@ -35,6 +45,7 @@ def command(
     split: str,
     report_on: str | None,
     no_fit: bool,
+    words: str | None,
     data: Path | None,
     images: Path | None,
     as_json: bool,
@@ -46,16 +57,16 @@ def command(
     tables say how well each score, and all together, tell right words from wrong ones (AUC, with
     95 % intervals); on the pictures of the fit by cross-validation.
     """
+    import numpy as np
+
     from sightline.captioner import Captioner
-    from sightline.data.dataset import CaptionedImage
     from sightline.data.encode import encode_pictures
     from sightline.data.region_cache import RegionCache
-    from sightline.encoders.regions import Regions
     from sightline.explain.support import save_judge
     from sightline.explain.support_fit import (
-        Sample,
         choose_stand_ins,
         collect,
+        combined_scores,
         fit_judge,
         held_out_scores,
     )
@@ -78,23 +89,25 @@ def command(
     errors = encode_pictures(pictures, captioner.encoder, cache, show_progress=True)
     if errors:
         raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
-
-    def sample(chosen: list[CaptionedImage], stand_ins: Regions) -> Sample:
-        return collect(captioner, chosen, cache, stand_ins, show_progress=True)
-
-    reports = []
+    found = []
     if no_fit:
         judge = captioner.judge
     else:
         stand_ins, rest = choose_stand_ins(held_out, cache)
-        fitted_on = sample(rest, stand_ins)
-        judge = fit_judge(fitted_on, stand_ins)
+        sample = collect(captioner, rest, cache, stand_ins, show_progress=True)
+        judge = fit_judge(sample, stand_ins)
         save_judge(captioner.checkpoint, judge)
-        reports.append(_report(f"{split}, fitted on", fitted_on, held_out_scores(fitted_on), judge))
+        found.append((f"{split}, fitted on", sample, held_out_scores(sample)))
     if reported:
-        tested = sample(list(reported), judge.stand_ins)
-        combined = judge.combination.predict(tested.scores)
-        reports.append(_report(str(report_on), tested, combined, judge))
+        sample = collect(captioner, reported, cache, judge.stand_ins, show_progress=True)
+        found.append((str(report_on), sample, combined_scores(sample, judge)))
+    reports = []
+    for what, sample, scores in found:
+        reports.append(_report(what, sample, scores, judge))
+        if words is not None:
+            chosen = np.isin(sample.words, words.split(","))
+            what = f"{what}, these words alone"
+            reports.append(_report(what, sample.only(chosen), scores[chosen], judge))
     if as_json:
         print_json(reports)
         return
@@ -104,12 +117,12 @@ def command(
         console.print(f"Stored in {captioner.checkpoint}.", markup=False)
 
 
-def _report(what: str, sample: Any, combined: Any, judge: Any) -> dict[str, Any]:
+def _report(what: str, sample: "Sample", combined: "Floats", judge: "Judge") -> dict[str, Any]:
     """What is printed of a split, as JSON has it."""
     from sightline.explain.support_fit import auc_table, verdict_counts
 
     scores = {}
-    for score in auc_table(sample, combined):
+    for score in auc_table(sample, combined) if sample.words else ():
         low, high = score.interval()
         scores[score.name] = {"auc": number(score.corpus), "low": number(low), "high": number(high)}
     return {

@@ -40,11 +40,11 @@ def fit_logistic(x: Floats, right: NDArray[np.bool_], penalty: float = 1.0) -> L
     for _ in range(100):
         p = sigmoid(rows @ weights)
         gradient = rows.T @ (p - right) + penalties * weights
+        if np.abs(gradient).max() < 1e-9:
+            break
         curvature = (rows.T * (p * (1 - p))) @ rows + np.diag(penalties)
         step = np.linalg.solve(curvature, gradient)
-        weights -= step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-12))
-        if np.abs(step).max() < 1e-10:
-            break
+        weights -= step * min(1.0, 2.0 / np.abs(step).max())  # (far steps may overshoot)
     return Logistic(mean, scale, weights[:-1], float(weights[-1]))
 
 

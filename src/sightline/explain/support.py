@@ -17,7 +17,7 @@ from sightline.encoders.regions import Regions
 from sightline.errors import CheckpointError, ConfigError
 from sightline.explain.logistic import Floats, Logistic
 from sightline.explain.subject import Subject
-from sightline.explain.word_scores import word_scores
+from sightline.explain.word_scores import MEANING, word_scores
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 
@@ -174,6 +174,8 @@ def load_judge(folder: Path) -> Judge:
         with safe_open(path, "pt") as file:
             content = json.loads((file.metadata() or {})["support"])
             vectors, mask, boxes = (file.get_tensor(n) for n in ("vectors", "mask", "boxes"))
+        if unknown := set(content["names"]).difference(MEANING):
+            raise ValueError(f"no score is called {unknown.pop()}")
         return Judge(
             tuple(content["names"]),
             Logistic(
@@ -187,4 +189,6 @@ def load_judge(folder: Path) -> Judge:
             Regions(vectors.float(), mask, boxes),
         )
     except (OSError, SafetensorError, ValueError, LookupError, TypeError):
-        raise CheckpointError(f"{path}: damaged; run sightline fit-support again") from None
+        raise CheckpointError(
+            f"{path}: damaged, or of another version; run sightline fit-support again"
+        ) from None

@@ -25,8 +25,7 @@ if TYPE_CHECKING:  # (which imports us)
 
 OTHERS = 8  # other pictures that stand in for one
 FOLDS = 5
-# Of held-out words, how often those are right that are called so: at most, and at least.
-UNSUPPORTED, SEEN = 0.4, 0.8
+FEWEST = 10  # right words, and wrong ones, that can be fitted to
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,8 @@ def choose_stand_ins(
     if not rest:
         raise DataError(f"{len(images)} pictures are too few to fit on; a hundred are a beginning")
     others = cache.regions(cache.rows([picture_key(images[n].picture) for n in sorted(taken)]))
-    blank = others.vectors.mean((0, 1)).expand(1, others.vectors.shape[1], -1)
+    mean = others.vectors.mean((0, 1)).half().float()  # as it will be stored
+    blank = mean.expand(1, others.vectors.shape[1], -1)
     return (
         Regions(
             torch.cat([blank, others.vectors]),
@@ -109,11 +109,12 @@ def collect(
 
 def fit_judge(sample: Sample, stand_ins: Regions) -> Judge:
     """The judge of a captioner: weights, and the scores from which its verdicts change."""
-    if sample.right.all() or not sample.right.any():
-        which = "right" if sample.right.any() else "wrong"
+    right = int(sample.right.sum())
+    wrong = len(sample.right) - right
+    if min(right, wrong) < FEWEST:
         raise DataError(
-            f"all {len(sample.words)} content words are {which} by the references: there is "
-            "nothing to learn from; give more pictures"
+            f"{right} content words are right by the references and {wrong} wrong: to tell them "
+            f"apart takes {FEWEST} of each; give more pictures"
         )
     seen, unsupported = thresholds(held_out_scores(sample), sample.right)
     combination = fit_logistic(sample.scores, sample.right)
@@ -131,19 +132,24 @@ def held_out_scores(sample: Sample) -> Floats:
     return scores
 
 
+def combined_scores(sample: Sample, judge: Judge) -> Floats:
+    """The score that a judge gives each word."""
+    return judge.combination.predict(sample.scores[:, [*map(sample.names.index, judge.names)]])
+
+
 def thresholds(scores: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     """From which score on a word is called seen, and up to which it is called not supported.
 
-    How often words of about a score are right is taken from the words themselves (by isotonic
-    regression: the higher the score, the oftener). Where that is at most `UNSUPPORTED`, they are
-    not supported; where it is at least `SEEN`, they were seen.
+    A word is seen where right words of about its score outnumber wrong ones two to one, and not
+    supported where wrong ones outnumber right ones so. How often words of a score are right is
+    taken from the words themselves, by isotonic regression: the higher the score, the oftener.
 
     >>> thresholds(np.array([0.1, 0.2, 0.6, 0.7, 0.9]), np.array([False, False, True, False, True]))
     (0.9, 0.2)
     """
     order = np.argsort(scores, kind="stable")
     ranked, share = scores[order], isotonic(right[order].astype(np.float64))
-    unsupported, seen = ranked[share <= UNSUPPORTED], ranked[share >= SEEN]
+    seen, unsupported = ranked[share >= 2 / 3], ranked[share <= 1 / 3]
     return (
         float(seen[0]) if len(seen) else 1.0,
         float(unsupported[-1]) if len(unsupported) else 0.0,
