@@ -1,7 +1,7 @@
 """On scenes with a habit, a judge finds the objects that a captioner makes up.
 
-In training a star stands beside every circle, so that the captioner says so of any circle. Where a
-circle stands alone, the star is made up: only the picture can tell.
+In training a star stands beside every circle, and no circle stands alone. Of one that does, the
+captioner says what usually stands alone: an object that is not there, and that it is sure of.
 """
 
 from pathlib import Path
@@ -29,6 +29,7 @@ from sightline.training.loop import train
 from sightline.training.recipe import load_recipe
 
 ROOT = Path(__file__).parents[2]
+CIRCLE = {HABIT[0]}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,11 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Captioner:
     folder = tmp_path_factory.mktemp("habit")
     changes = (
         f"encoder.cache={folder / 'regions'}",
-        "data.scenes={difficulty: medium, train: 500, dev: 20, test: 20, bias: 1.0}",
+        "data.scenes={difficulty: medium, train: 400, dev: 20, test: 20, bias: 1.0}",
+        "model={name: soft_attention, region_width: 64, word_width: 64, state_width: 128, "
+        "attention_width: 64, dropout: 0.1}",
+        "optimizer.learning_rate=0.003",
+        "batch.size=10",
         "dev={metric: BLEU-4, every: 10, patience: 0, beam: 1}",
         "epochs=10",
     )
@@ -64,11 +69,14 @@ def test_made_up_objects_are_found(captioner: Captioner, tmp_path: Path) -> None
     judge = fit_judge(collect(captioner, rest, cache, stand_ins), stand_ins)
     words = collect(captioner, unseen, cache, stand_ins)
     objects = words.only(of_objects(words))
-    made_up = [w for w, right in zip(objects.words, objects.right, strict=True) if not right]
-    assert made_up.count(HABIT[1]) >= 20  # the habit was learnt
+    lone = [n for n, scene in enumerate(unseen) if {g.label for g in scene.groundings} == CIRCLE]
+    made_up = ~objects.right & np.isin(objects.pictures, lone)
+    assert made_up.sum() >= 20  # the habit was learnt
     scores = combined_scores(objects, judge)
     areas = {found.name: found.corpus for found in auc_table(objects, scores)}
     assert areas["combination"] > 0.9
+    # To be likely is no sign of it: habits are.
+    assert areas["log_probability"] < 0.6
     counts = verdict_counts(judge, scores, objects.right)
     bad, right_among_bad = counts["not supported"]
     good, right_among_good = counts["seen"]
