@@ -1,4 +1,4 @@
-"""The README and the training page are true: what they name exists."""
+"""The README and the pages on training and support are true: what they name exists."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import pytest
 from sightline.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "training.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "training.md", ROOT / "docs" / "support.md"]
 
 
 def commands(page: Path) -> list[str]:

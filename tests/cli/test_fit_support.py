@@ -67,6 +67,7 @@ def test_it_stores_what_caption_checks_by_and_reports(
 def test_mistakes(checkpoint: Path, scenes: Path) -> None:
     for arguments, error, says in (
         (("--data", scenes, "--no-fit"), ConfigError, "name a split to --report-on"),
+        (("--data", scenes, "--report-on", "dev"), ConfigError, "'dev' is fitted on"),
         (("--data", scenes, "--split", "val"), DataError, "no picture is in split 'val'"),
         (("--data", scenes, "--split", "test"), DataError, "6 pictures are too few to fit on"),
         (("--data", scenes, "--no-fit", "--report-on", "test"), ConfigError, "not fitted"),

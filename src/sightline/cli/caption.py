@@ -12,6 +12,9 @@ from sightline.cli.options import json_option, print_json
 from sightline.errors import ConfigError, PictureError
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from sightline.captioner import Captioner
     from sightline.captions import Caption, Word
 
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
@@ -107,15 +110,10 @@ def command(
                 for caption in captions
             ]
             if avoid_unsupported:
-                unsupported = {word.text for word in captions[0].unsupported}
-                doubted = sorted(unsupported.difference(require))
-                again = None
-                if doubted:
-                    again = captioner.captions(
-                        [picture], **{**options, "avoid": (*avoid, *doubted), "n_best": 1}
-                    )[0][0]
-                    lines.append(f"{path}, without {', '.join(doubted)}: {_marked(again)}")
-                record["avoided"] = doubted
+                avoided, again = _caption_again(captioner, picture, captions[0], options)
+                if again is not None:
+                    lines.append(f"{path}, without {', '.join(avoided)}: {_marked(again)}")
+                record["avoided"] = avoided
                 record["without_unsupported"] = again and again.to_json()
             if as_json:
                 records.append(record)
@@ -124,6 +122,21 @@ def command(
     if as_json:
         print_json(records)
     sys.exit(skipped)
+
+
+def _caption_again(
+    captioner: "Captioner", picture: "Image", caption: "Caption", options: dict[str, Any]
+) -> tuple[list[str], "Caption | None"]:
+    """The words that the picture does not support, and its best caption without them.
+
+    What the user requires stays, supported or not; where nothing is to be avoided, there is None.
+    """
+    unsupported = {word.text for word in caption.unsupported}
+    avoided = sorted(unsupported.difference(options["require"]))
+    if not avoided:
+        return [], None
+    changed = {**options, "avoid": (*options["avoid"], *avoided), "n_best": 1}
+    return avoided, captioner.captions([picture], **changed)[0][0]
 
 
 def _marked(caption: "Caption") -> str:

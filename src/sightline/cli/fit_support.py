@@ -74,6 +74,8 @@ def command(
 
     if no_fit and report_on is None:
         raise ConfigError("--no-fit leaves nothing to do: name a split to --report-on")
+    if report_on == split and not no_fit:
+        raise ConfigError(f"'{split}' is fitted on: name another split to --report-on")
     root = None
     if data is not None:
         dataset = open_dataset(data, images)
@@ -84,14 +86,15 @@ def command(
     reported = () if report_on is None else dataset.split(report_on)
     captioner = Captioner.load(run)
     assert captioner.checkpoint is not None
+    stored = captioner.judge if no_fit else None
     cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
     pictures = [image.picture for image in (*held_out, *reported)]
     errors = encode_pictures(pictures, captioner.encoder, cache, show_progress=True)
     if errors:
         raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
     found = []
-    if no_fit:
-        judge = captioner.judge
+    if stored is not None:
+        judge = stored
     else:
         stand_ins, rest = choose_stand_ins(held_out, cache)
         sample = collect(captioner, rest, cache, stand_ins, show_progress=True)
