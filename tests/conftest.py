@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from sightline.checkpoint import save_checkpoint
 from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import create_encoder
+from sightline.encoders.regions import Regions
+from sightline.explain.logistic import Logistic
+from sightline.explain.support import Judge, save_judge
 from sightline.models.registry import create_model
 
 # Test processes share the cores; with several threads each they would mostly wait for each other.
@@ -55,3 +59,16 @@ def save_captioner() -> SaveCaptioner:
 def checkpoint(save_captioner: SaveCaptioner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One such checkpoint, to be read only."""
     return save_captioner(tmp_path_factory.mktemp("captioner") / "checkpoint")
+
+
+@pytest.fixture(scope="session")
+def fitted_checkpoint(
+    save_captioner: SaveCaptioner, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The same with a judge of words that trusts the likely ones; to be read only."""
+    folder = save_captioner(tmp_path_factory.mktemp("fitted") / "checkpoint")
+    stand_ins = Regions(torch.rand(3, 16, 112), torch.ones(3, 16) > 0, torch.rand(3, 16, 4))
+    names = ("relevance_mean", "log_probability")
+    likely = Logistic(np.zeros(2), np.ones(2), np.array([0.0, 4.0]), 2.0)
+    save_judge(folder, Judge(names, likely, seen=0.7, unsupported=0.4, stand_ins=stand_ins))
+    return folder

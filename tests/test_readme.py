@@ -1,4 +1,4 @@
-"""The README and the pages on training and explaining are true: what they name exists."""
+"""The README and the pages on training, explaining and support are true: what they name exists."""
 
 import re
 import shlex
@@ -10,7 +10,10 @@ import pytest
 from sightline.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "training.md", ROOT / "docs" / "explain.md"]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{page}.md" for page in ("training", "explain", "support")),
+]
 
 
 def commands(page: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """`Captioner`: a picture in; captions with everything that is known of their words out."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -25,6 +26,7 @@ from sightline.errors import ConfigError
 from sightline.explain.explanation import Explanation
 from sightline.explain.methods import Sight, explain_all
 from sightline.explain.questions import Asked
+from sightline.explain.support import Judge, has_judge, load_judge
 from sightline.metrics.tokenizer import tokenize
 from sightline.models.interface import CaptionModel, Memory
 from sightline.pictures import open_picture
@@ -50,9 +52,11 @@ class Captioner:
         model: CaptionModel,
         vocabulary: Vocabulary,
         options: BeamOptions | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
         self.encoder, self.model, self.vocabulary = encoder, model.eval(), vocabulary
         self.options = options or BeamOptions()
+        self.checkpoint = checkpoint  # the folder it comes from, if it comes from one
 
     @classmethod
     def load(cls, *paths: Path | str) -> "Captioner":
@@ -78,7 +82,9 @@ class Captioner:
             beam=defaults.get("beam", BeamOptions.beam),
             length_power=defaults.get("length_power", BeamOptions.length_power),
         )
-        return cls(load_encoder(folders[0], configs[0]), model, loaded[0][1], options)
+        encoder = load_encoder(folders[0], configs[0])
+        checkpoint = folders[0] if len(folders) == 1 else None
+        return cls(encoder, model, loaded[0][1], options, checkpoint)
 
     @overload
     def caption(self, pictures: Picture, **options: Any) -> Caption: ...
@@ -100,14 +106,17 @@ class Captioner:
         alternatives: int = 5,
         avoid: Sequence[str] = (),
         require: Sequence[str] = (),
+        check: bool = False,
         **options: Any,
     ) -> list[list[Caption]]:
         """The `n_best` captions of each picture, best first.
 
         `options` are fields of `BeamOptions` (`beam`, `n_best`, `groups` …) and of `Constraints`
-        (`max_length`, `no_repeat_ngram` …); `avoid` and `require` are words.
+        (`max_length`, `no_repeat_ngram` …); `avoid` and `require` are words. With `check`, the
+        words have their support, as `check` gives it.
         """
         search = self._search_options(options, avoid, require)
+        judge = self.judge if check else None
         opened = [self.open(picture) for picture in pictures]
         if not opened:
             return []
@@ -117,7 +126,54 @@ class Captioner:
             found = beam_search(self.model, memory, search)
             if found.scores[:, 0].isneginf().any():
                 raise ConfigError("no caption meets these limits: ask for less")
-            return self._describe(found, memory, regions, opened, alternatives)
+            captions = self._describe(found, memory, regions, opened, alternatives)
+        if judge is None:
+            return captions
+        # One row for each caption, in order: a picture with three of them is there three times.
+        rows = torch.tensor([b for b, own in enumerate(captions) for _ in own])
+        checked = iter(self._check(judge, regions[rows], [c for own in captions for c in own]))
+        return [[next(checked) for _ in own] for own in captions]
+
+    def check(self, picture: Picture, caption: Caption) -> Caption:
+        """The same caption with the support of its content words by the picture.
+
+        The checkpoint must have been fitted for it: `sightline fit-support`.
+
+        >>> caption = captioner.check("photo.jpg", caption)  # doctest: +SKIP
+        >>> [word.text for word in caption.unsupported]  # doctest: +SKIP
+        ['frisbee']
+        """
+        return self._check(self.judge, self.regions([self.open(picture)]), [caption])[0]
+
+    @property
+    def can_check(self) -> bool:
+        """Whether `check` works: the captioner comes from a checkpoint that was fitted for it."""
+        return self.checkpoint is not None and has_judge(self.checkpoint)
+
+    @functools.cached_property
+    def judge(self) -> Judge:
+        """What decides whether words are supported, as the checkpoint holds it."""
+        if self.checkpoint is None:
+            raise ConfigError(
+                "to check words takes one captioner from a checkpoint, to which that was fitted; "
+                "not several, or one made in memory"
+            )
+        return load_judge(self.checkpoint)
+
+    def _check(self, judge: Judge, regions: Regions, captions: Sequence[Caption]) -> list[Caption]:
+        """Captions, one for each picture, with the support of their words."""
+        ids = [[self.vocabulary.id(word.text) for word in caption.words] for caption in captions]
+        checked = judge.check(self.model, self.vocabulary, regions, ids)
+        return [
+            dataclasses.replace(
+                caption,
+                words=tuple(
+                    dataclasses.replace(word, support=support)
+                    for word, support in zip(caption.words, own, strict=True)
+                ),
+            )
+            for caption, own in zip(captions, checked, strict=True)
+        ]
 
     def read(self, picture: Picture, caption: str, *, alternatives: int = 5) -> Caption:
         """A caption that somebody else gave, with what this captioner has to say of its words.

@@ -1,7 +1,7 @@
 """A caption as a person or a program reads it: text, and for every word what is known of it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.data.dataset import Box
-from sightline.explain.support import Support
+from sightline.explain.support import NOT_SUPPORTED, Support
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Word:
     alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
-    support: Support | None = None  # None: not checked, or no content word
+    support: Support | None = None  # by the picture; None: not checked, or no content word
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -31,7 +31,7 @@ class Word:
             "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
             "attention": list(self.attention),
             "signals": self.signals,
-            "support": None if self.support is None else asdict(self.support),
+            "support": None if self.support is None else self.support.to_json(),
         }
 
 
@@ -71,6 +71,11 @@ class Caption:
         from sightline.report.notebook import show_caption
 
         return show_caption(self)
+
+    @property
+    def unsupported(self) -> tuple[Word, ...]:
+        """The words that the picture does not support, of a caption that was checked."""
+        return tuple(w for w in self.words if w.support and w.support.verdict == NOT_SUPPORTED)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; the picture itself is not in it."""

@@ -3,6 +3,7 @@
     model.safetensors   the weights
     config.json         model, encoder, vocabulary, decoding defaults, training step
     README.md           the model card
+    support.safetensors how it checks its words, if it was fitted for that
     encoder.safetensors the image encoder's last stages, if they were trained with the captioner
 
 A training run keeps several such folders; `checkpoints.json` beside them names the best, the last,
@@ -26,6 +27,7 @@ from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.tail import Tail
 from sightline.errors import CheckpointError
+from sightline.explain.support import has_judge, load_judge, save_judge
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
@@ -151,8 +153,11 @@ def pack_checkpoint(source: Path, folder: Path, card: str | None = None) -> None
     tail = None
     if "tuned" in config:
         tail = Tail(load_encoder(source, config), config["tuned"]["from"])
+    judge = load_judge(source) if has_judge(source) else None
     card = (source / "README.md").read_text("utf-8") if card is None else card
     save_checkpoint(folder, model.half(), config, card, tail=tail and tail.half())
+    if judge is not None:
+        save_judge(folder, judge)
 
 
 def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import sightline
 from sightline.cli.caption import command
 from sightline.errors import ConfigError
 
@@ -86,4 +87,62 @@ def test_mistakes(checkpoint: Path, album: Path, tmp_path: Path) -> None:
     assert "no pictures in this folder" in str(
         run("--model", checkpoint, tmp_path / "bare").exception
     )
-    assert run(album).exit_code == 2  # no model was named
+
+
+def test_without_a_model_it_is_the_bundled_one(album: Path) -> None:
+    (record,) = json.loads(run(album / "cat.jpg", "--json").stdout)
+    (caption,) = record["captions"]
+    assert caption["text"] == sightline.load().caption(album / "cat.jpg").text
+
+
+def test_check_marks_words_that_can_be_read_without_colour(
+    fitted_checkpoint: Path, album: Path
+) -> None:
+    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--check")
+    options += ("--n-best", 5, "--require", "the")
+    (record,) = json.loads(run(*options, "--json").stdout)
+    marked = []
+    for caption in record["captions"]:
+        words = [
+            (word["text"], (word["support"] or {}).get("verdict")) for word in caption["words"]
+        ]
+        marks = {"not supported": "[not seen: {}]", "doubtful": "{}(?)"}
+        marked.append(" ".join(marks.get(verdict, "{}").format(text) for text, verdict in words))
+    assert "[not seen: " in marked[0]
+    assert " the " in f" {marked[0]} "
+    lines = run(*options).output.splitlines()
+    assert [line.split(": ", 1)[1].rsplit("  (")[0] for line in lines] == marked
+    coloured = CliRunner().invoke(command, [str(o) for o in options], color=True).output
+    assert "\x1b[31m[not seen: " in coloured
+
+
+def test_avoid_unsupported_captions_again_and_shows_both(
+    fitted_checkpoint: Path, album: Path
+) -> None:
+    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--avoid-unsupported")
+    (record,) = json.loads(run(*options, "--json").stdout)
+    best, again = record["captions"][0], record["without_unsupported"]
+    unsupported = {
+        word["text"]
+        for word in best["words"]
+        if word["support"] and word["support"]["verdict"] == "not supported"
+    }
+    assert record["avoided"] == sorted(unsupported) != []
+    assert not unsupported & {word["text"] for word in again["words"]}
+    assert any(word["support"] for word in again["words"])
+    first, second = run(*options).output.splitlines()
+    assert first.startswith(f"{album / 'cat.jpg'}: ")
+    assert second.startswith(f"{album / 'cat.jpg'}, without {', '.join(record['avoided'])}: ")
+    # What is required stays, supported or not.
+    kept = run(*options, "--require", record["avoided"][0], "--json").stdout
+    assert record["avoided"][0] not in json.loads(kept)[0]["avoided"]
+
+
+def test_what_was_not_fitted_cannot_check(checkpoint: Path, album: Path) -> None:
+    for models, says in (
+        (("--model", checkpoint), "run sightline fit-support"),
+        (("--model", checkpoint, "--model", checkpoint), "takes one captioner"),
+    ):
+        result = run(*models, album / "cat.jpg", "--check")
+        assert isinstance(result.exception, ConfigError)
+        assert says in str(result.exception)

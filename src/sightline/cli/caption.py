@@ -4,12 +4,18 @@ import glob
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sightline.cli.options import json_option, models_option, print_json
 from sightline.errors import ConfigError, PictureError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from sightline.captioner import Captioner
+    from sightline.captions import Caption, Word
 
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 _BATCH = 16
@@ -30,6 +36,14 @@ _BATCH = 16
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for a figure per picture: what every word looked at.",
 )
+@click.option(
+    "--check", is_flag=True, help="Mark words that the picture does not support, and doubtful ones."
+)
+@click.option(
+    "--avoid-unsupported",
+    is_flag=True,
+    help="Check, and caption again without the words that the picture does not support.",
+)
 @json_option
 def command(
     pictures: tuple[str, ...],
@@ -42,9 +56,14 @@ def command(
     avoid: tuple[str, ...],
     require: tuple[str, ...],
     figure: Path | None,
+    check: bool,
+    avoid_unsupported: bool,
     as_json: bool,
 ) -> None:
     """Caption PICTURES: files, folders or patterns such as 'holiday/*.jpg'.
+
+    With --check, a word that the picture does not support is shown as [not seen: word], and a
+    doubtful one as word(?). The checkpoint must have been fitted for it, by sightline fit-support.
 
     A picture that cannot be read is named and skipped (exit code 1).
     """
@@ -59,6 +78,7 @@ def command(
         "no_repeat_ngram": no_repeat,
         "avoid": avoid,
         "require": require,
+        "check": check or avoid_unsupported,
     }
     if beam is not None:
         options["beam"] = beam
@@ -73,19 +93,59 @@ def command(
                 click.echo(f"sightline: skipped: {error}", err=True)
                 skipped = True
         found = captioner.captions([picture for _, picture in opened], **options)
-        for (path, _), captions in zip(opened, found, strict=True):
+        for (path, picture), captions in zip(opened, found, strict=True):
             if figure is not None:
                 captions[0].plot(figure / f"{path.stem}.png")
+            record: dict[str, Any] = {"picture": str(path)}
+            record["captions"] = [caption.to_json() for caption in captions]
+            lines = [
+                f"{path}: {_marked(caption)}" + (f"  ({caption.score:.2f})" if n_best > 1 else "")
+                for caption in captions
+            ]
+            if avoid_unsupported:
+                avoided, again = _caption_again(captioner, picture, captions[0], options)
+                if again is not None:
+                    lines.append(f"{path}, without {', '.join(avoided)}: {_marked(again)}")
+                record["avoided"] = avoided
+                record["without_unsupported"] = again and again.to_json()
             if as_json:
-                record = {"picture": str(path), "captions": [c.to_json() for c in captions]}
                 records.append(record)
             else:
-                for caption in captions:
-                    score = f"  ({caption.score:.2f})" if n_best > 1 else ""
-                    click.echo(f"{path}: {caption.text}{score}")
+                click.echo("\n".join(lines))
     if as_json:
         print_json(records)
     sys.exit(skipped)
+
+
+def _caption_again(
+    captioner: "Captioner", picture: "Image", caption: "Caption", options: dict[str, Any]
+) -> tuple[list[str], "Caption | None"]:
+    """The words that the picture does not support, and its best caption without them.
+
+    What the user requires stays, supported or not; where nothing is to be avoided, there is None.
+    """
+    unsupported = {word.text for word in caption.unsupported}
+    avoided = sorted(unsupported.difference(options["require"]))
+    if not avoided:
+        return [], None
+    changed = {**options, "avoid": (*options["avoid"], *avoided), "n_best": 1}
+    return avoided, captioner.captions([picture], **changed)[0][0]
+
+
+def _marked(caption: "Caption") -> str:
+    """The caption's text, with marks on words that were checked and found wanting.
+
+    They can be read without the colours that a terminal adds.
+    """
+    return " ".join(_mark(word) for word in caption.words)
+
+
+def _mark(word: "Word") -> str:
+    if word.support is None or word.support.verdict == "seen":
+        return word.text
+    if word.support.verdict == "doubtful":
+        return click.style(f"{word.text}(?)", fg="yellow")
+    return click.style(f"[not seen: {word.text}]", fg="red")
 
 
 def _find(pictures: tuple[str, ...]) -> Iterator[Path]:

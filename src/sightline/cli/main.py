@@ -16,6 +16,10 @@ COMMANDS = {
     "explain": ("sightline.cli.explain", "Show why a caption has its words: page, figure, JSON."),
     "train": ("sightline.cli.train", "Train a captioner by a recipe."),
     "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
+    "fit-support": (
+        "sightline.cli.fit_support",
+        "Teach a captioner which of its words to doubt, for caption --check.",
+    ),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
     "pack": ("sightline.cli.pack", "Make a small checkpoint of a run, to give away."),
     "localise": ("sightline.cli.localise", "Measure whether words look at what they name."),

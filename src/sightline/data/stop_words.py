@@ -1,32 +1,44 @@
-"""Words that hold a sentence together and name nothing that could be seen."""
+"""Words that say nothing which could be looked for in a picture."""
 
-_GROUPS = {
-    "articles and determiners": """
-        a an the this that these those some any each every no another other others all both several
-        many much more most few such""",
-    "pronouns": """
-        i me my mine you your yours he him his she her hers it its we us our ours they them their
-        theirs myself yourself himself herself itself ourselves themselves one ones oneself
-        who whom whose which what something someone anything anyone nothing everyone everything""",
-    # Where a thing is, is said of the thing; left, right, top and bottom are nouns, and content.
-    "prepositions and particles": """
-        of in on at by for with without from to into onto off out over under above below beneath
-        underneath between among amongst through throughout across along alongside around about
-        against behind beside besides before after near next inside outside within up down upon
-        toward towards during until past away together apart like via per""",
-    "conjunctions and adverbs": """
-        and or but nor so yet if as than then while when where how why because though although
-        whether also too very just only not there here now again still ever never perhaps""",
-    "auxiliary verbs": """
-        is are was were be been being am has have having had do does doing did can could will would
-        may might must should shall get gets getting""",
-    "numerals": "two three four five six seven eight nine ten",  # a count has no place of its own
-    "what the tokenizer cuts off": "'s n't 're 've 'll 'd 'm",
-}
+# fmt: off
+STOP_WORDS = frozenset([
+    # Articles, pronouns and the like.
+    "a", "an", "the", "this", "that", "these", "those", "it", "its", "he", "she", "they", "them",
+    "him", "her", "his", "hers", "their", "theirs", "we", "us", "our", "you", "your", "i", "me",
+    "my", "who", "whom", "whose", "which", "what", "where", "when", "while", "one", "ones", "each",
+    "other", "another", "others", "both", "some", "any", "all", "every", "several", "many", "much",
+    "more", "most", "few", "such", "same", "own", "something", "anything", "nothing", "everything",
+    "itself", "himself", "herself", "themselves", "there", "here",
+    # Verbs that only help others.
+    "is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do",
+    "does", "did", "doing", "can", "could", "will", "would", "may", "might", "shall", "should",
+    "must", "appears", "appear", "appearing", "seems", "seem", "seen", "see", "get", "gets",
+    "getting", "goes", "going",
+    # Conjunctions, adverbs and particles.
+    "and", "or", "but", "nor", "not", "no", "if", "as", "so", "than", "then", "too", "very", "just",
+    "only", "also", "how", "why", "because", "although", "though", "until", "yet", "still", "again",
+    "once", "even", "together", "away", "'s", "n't", "like",
+    # Prepositions and words of place: they relate things, and name none.
+    "of", "in", "on", "at", "by", "to", "from", "with", "without", "into", "onto", "for", "over",
+    "under", "above", "below", "beneath", "underneath", "beside", "besides", "between", "behind",
+    "before", "after", "near", "next", "off", "out", "up", "down", "through", "across", "along",
+    "around", "about", "against", "among", "amongst", "within", "inside", "outside", "during",
+    "towards", "toward", "past", "atop", "upon", "via", "left", "right", "top", "bottom", "front",
+    "back", "side", "middle", "center", "background", "foreground", "close",
+    # The picture itself.
+    "picture", "photo", "photograph", "image", "view",
+])
+# fmt: on
+"""English words that name no thing, kind, colour, number or action. Of the caption tokenizer."""
 
-STOP_WORDS = frozenset(word for words in _GROUPS.values() for word in words.split())
-"""In lower case, as the tokenizer gives them.
 
->>> "the" in STOP_WORDS, "is" in STOP_WORDS, "red" in STOP_WORDS, "left" in STOP_WORDS
-(True, True, False, False)
-"""
+def is_content(word: str) -> bool:
+    """Whether a word of a caption can be right or wrong about a picture.
+
+    Names, colours, numbers and actions can; words that only relate them, or that captions begin
+    with, cannot. Neither can punctuation or a special word such as `<unknown>`.
+
+    >>> [word for word in "there is a red bus to the left of two dogs".split() if is_content(word)]
+    ['red', 'bus', 'two', 'dogs']
+    """
+    return word not in STOP_WORDS and any(c.isalnum() for c in word) and not word.startswith("<")

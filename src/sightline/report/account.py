@@ -71,13 +71,16 @@ def give_account(
 
     The caption is the captioner's own unless one is given. `words` are those that the caption says,
     wherever it says them, or "all"; `why_not` are words that it does not say, each with a place
-    (from 0) or None, for where it is likeliest.
+    (from 0) or None, for where it is likeliest. Words have their support, if the captioner was
+    fitted to tell it.
 
     >>> give_account(captioner, "photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
     Account(name='photo.jpg', …)
     """
     opened = captioner.open(picture)
     told = captioner.caption(opened) if caption is None else captioner.read(opened, caption)
+    if captioner.can_check:
+        told = captioner.check(opened, told)
     places = _places(told, words)
     unsaid = [captioner.unsaid(opened, told, word, place) for word, place in why_not]
     asked: list[Asked] = [*places, *((other.place, other.word.text) for other in unsaid)]

@@ -1,0 +1,79 @@
+"""`sightline fit-support`: what it stores, prints and refuses."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import sightline
+from sightline.cli.fit_support import command
+from sightline.data.dataset import CaptionDataset
+from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.errors import ConfigError, DataError
+from sightline.explain.support import FILE
+from sightline.explain.word_scores import MEANING
+
+
+@pytest.fixture
+def scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Scenes of which half the references say words that the captioner knows."""
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    made = make_scene_dataset(1, 30, 6, size=64)
+    said = ("the red cup", "a cat sits on the table", "coffee")
+    images = tuple(
+        replace(image, captions=(said[n % 3],), groundings=()) for n, image in enumerate(made)
+    )
+    return write_scenes(CaptionDataset(images), tmp_path / "scenes")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_it_stores_what_caption_checks_by_and_reports(
+    checkpoint: Path, scenes: Path, tmp_path: Path, examples: Path
+) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    result = run(folder, "--data", scenes, "--report-on", "test", "--words", "cup,cat", "--json")
+    assert result.exit_code == 0, result.output
+    reports = json.loads(result.stdout)
+    assert [report["pictures"] for report in reports] == [
+        "dev, fitted on",
+        "dev, fitted on, these words alone",
+        "test",
+        "test, these words alone",
+    ]
+    fitted = reports[0]
+    assert list(fitted["scores"]) == [*MEANING, "combination"]
+    for found in fitted["scores"].values():
+        assert 0 <= found["low"] <= found["auc"] <= found["high"] <= 1
+    assert sum(found["words"] for found in fitted["verdicts"].values()) == fitted["words"]
+    assert reports[1]["words"] < fitted["words"]
+
+    caption = sightline.load(folder).captions([examples / "cat.jpg"], check=True)[0][0]
+    assert any(word.support for word in caption.words)
+    stored = (folder / FILE).read_bytes()
+    again = run(folder, "--data", scenes, "--no-fit", "--report-on", "test")
+    assert (folder / FILE).read_bytes() == stored
+    value = reports[2]["scores"]["combination"]["auc"]
+    lines = [line.split() for line in again.stdout.splitlines()]
+    assert ["combination", "–" if value is None else f"{value:.3f}"] in [x[:2] for x in lines]
+    assert "Stored in" not in again.stdout
+
+
+def test_mistakes(checkpoint: Path, scenes: Path) -> None:
+    for arguments, error, says in (
+        (("--data", scenes, "--no-fit"), ConfigError, "name a split to --report-on"),
+        (("--data", scenes, "--report-on", "dev"), ConfigError, "'dev' is fitted on"),
+        (("--data", scenes, "--split", "val"), DataError, "no picture is in split 'val'"),
+        (("--data", scenes, "--split", "test"), DataError, "6 pictures are too few to fit on"),
+        (("--data", scenes, "--no-fit", "--report-on", "test"), ConfigError, "not fitted"),
+        ((), ConfigError, "name the dataset by --data"),
+    ):
+        result = run(checkpoint, *arguments)
+        assert isinstance(result.exception, error), result.output
+        assert says in str(result.exception)
+    assert not (checkpoint / FILE).exists()
