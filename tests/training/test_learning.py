@@ -4,8 +4,6 @@ An untrained or wrongly wired model passes none of these.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -131,23 +129,11 @@ def test_relevance_is_on_what_a_word_names(soft: Path, scenes: list[CaptionedIma
     assert len(lrp.area) > 16
     chance = lrp.area.mean()
     assert lrp.score.corpus > 4 * chance
-    assert lrp.regions.mean() > attention.score.corpus  # at the same resolution
+    assert lrp.score.corpus > attention.score.corpus + 0.1
+    assert lrp.regions.mean() > attention.score.corpus + 0.1  # at the same resolution
     assert lrp.pointed.mean() > 0.8
     assert lrp.negative[:, 0].mean() < chance
     assert guided.score.corpus > 3 * chance
-
-
-@with_soft
-def test_the_demo_captions_unseen_scenes_and_draws_them(soft: Path, tmp_path: Path) -> None:
-    """What `make demo` runs, with the training done already."""
-    recipe = load_recipe(soft / "recipe.yaml")
-    assert recipe.encoder.cache is not None
-    (tmp_path / "run").symlink_to(soft)
-    script = [sys.executable, str(ROOT / "examples" / "demo.py"), "--folder", str(tmp_path)]
-    arguments = [f"encoder.cache={recipe.encoder.cache}"]
-    done = subprocess.run([*script, *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout.count("what every word looked at") == 6
-    assert len(list(tmp_path.glob("scene-*.png"))) == 6
 
 
 @pytest.mark.xdist_group("transformer")

@@ -99,13 +99,13 @@ def command(
             record: dict[str, Any] = {"picture": str(path)}
             record["captions"] = [caption.to_json() for caption in captions]
             lines = [
-                f"{path}: {_marked(caption)}" + (f"  ({caption.score:.2f})" if n_best > 1 else "")
+                f"{path}: {mark(caption)}" + (f"  ({caption.score:.2f})" if n_best > 1 else "")
                 for caption in captions
             ]
             if avoid_unsupported:
                 avoided, again = _caption_again(captioner, picture, captions[0], options)
                 if again is not None:
-                    lines.append(f"{path}, without {', '.join(avoided)}: {_marked(again)}")
+                    lines.append(f"{path}, without {', '.join(avoided)}: {mark(again)}")
                 record["avoided"] = avoided
                 record["without_unsupported"] = again and again.to_json()
             if as_json:
@@ -132,15 +132,15 @@ def _caption_again(
     return avoided, captioner.captions([picture], **changed)[0][0]
 
 
-def _marked(caption: "Caption") -> str:
+def mark(caption: "Caption") -> str:
     """The caption's text, with marks on words that were checked and found wanting.
 
     They can be read without the colours that a terminal adds.
     """
-    return " ".join(_mark(word) for word in caption.words)
+    return " ".join(_mark_word(word) for word in caption.words)
 
 
-def _mark(word: "Word") -> str:
+def _mark_word(word: "Word") -> str:
     if word.support is None or word.support.verdict == "seen":
         return word.text
     if word.support.verdict == "doubtful":
