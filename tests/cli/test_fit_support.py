@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
 import sightline
@@ -62,6 +63,22 @@ def test_it_stores_what_caption_checks_by_and_reports(
     lines = [line.split() for line in again.stdout.splitlines()]
     assert ["combination", "–" if value is None else f"{value:.3f}"] in [x[:2] for x in lines]
     assert "Stored in" not in again.stdout
+
+
+def test_other_pictures_may_be_given(
+    checkpoint: Path, scenes: Path, tmp_path: Path, examples: Path
+) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    others = examples / "c*.jpg"
+    result = run(folder, "--data", scenes, "--others", others, "--json")
+    assert result.exit_code == 0, result.output
+    captioner = sightline.load(folder)
+    pictures = [captioner.open(path) for path in sorted(examples.glob("c*.jpg"))]
+    stand_ins, expected = captioner.judge.stand_ins.vectors, captioner.regions(pictures).vectors
+    torch.testing.assert_close(stand_ins[1:], expected, rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(
+        stand_ins[0], expected.mean((0, 1)).expand_as(stand_ins[0]), rtol=2e-3, atol=2e-3
+    )
 
 
 def test_mistakes(checkpoint: Path, scenes: Path) -> None:

@@ -16,12 +16,13 @@ from sightline.explain.support_fit import (
     OTHERS,
     Sample,
     auc_table,
-    choose_stand_ins,
+    choose_others,
     collect,
     combined_scores,
     fit_judge,
     held_out_scores,
     isotonic,
+    make_stand_ins,
     thresholds,
     verdict_counts,
 )
@@ -115,7 +116,8 @@ def test_words_of_captioned_pictures(checkpoint, tmp_path):
     scenes = [replace(scene, captions=("a red cup",), groundings=()) for scene in scenes]
     cache = RegionCache.for_encoder(captioner.encoder, tmp_path)
     encode_pictures([scene.picture for scene in scenes], captioner.encoder, cache)
-    stand_ins, rest = choose_stand_ins(scenes, cache)
+    others, rest = choose_others(scenes)
+    stand_ins = make_stand_ins([image.picture for image in others], cache)
     assert len(stand_ins) == 1 + OTHERS
     assert len(rest) == 20 - OTHERS
     torch.testing.assert_close(
@@ -137,4 +139,4 @@ def test_words_of_captioned_pictures(checkpoint, tmp_path):
     found = sample.scores[:, sample.names.index("log_probability")]
     np.testing.assert_allclose(found, log_probs, atol=2e-3)
     with pytest.raises(DataError, match="3 pictures are too few"):
-        choose_stand_ins(scenes[:3], cache)
+        choose_others(scenes[:3])

@@ -19,10 +19,11 @@ from sightline.data.scenes import HABIT, make_scenes
 from sightline.explain.support_fit import (
     Sample,
     auc_table,
-    choose_stand_ins,
+    choose_others,
     collect,
     combined_scores,
     fit_judge,
+    make_stand_ins,
     verdict_counts,
 )
 from sightline.training.loop import train
@@ -65,7 +66,8 @@ def test_made_up_objects_are_found(captioner: Captioner, tmp_path: Path) -> None
     cache = RegionCache.for_encoder(captioner.encoder, tmp_path)
     held_out, unseen = scenes(101), scenes(202)
     encode_pictures([s.picture for s in held_out + unseen], captioner.encoder, cache)
-    stand_ins, rest = choose_stand_ins(held_out, cache)
+    others, rest = choose_others(held_out)
+    stand_ins = make_stand_ins([image.picture for image in others], cache)
     judge = fit_judge(collect(captioner, rest, cache, stand_ins), stand_ins)
     words = collect(captioner, unseen, cache, stand_ins)
     objects = words.only(of_objects(words))

@@ -1,15 +1,13 @@
 """`sightline caption`."""
 
-import glob
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sightline.cli.options import json_option, models_option, print_json
-from sightline.errors import ConfigError, PictureError
+from sightline.cli.options import find_pictures, json_option, models_option, print_json
+from sightline.errors import PictureError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from sightline.captioner import Captioner
     from sightline.captions import Caption, Word
 
-_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 _BATCH = 16
 
 
@@ -67,7 +64,7 @@ def command(
 
     A picture that cannot be read is named and skipped (exit code 1).
     """
-    paths = list(_find(pictures))
+    paths = list(find_pictures(pictures))
     from sightline.captioner import Captioner
 
     captioner = Captioner.load(*models)
@@ -146,20 +143,3 @@ def _mark_word(word: "Word") -> str:
     if word.support.verdict == "doubtful":
         return click.style(f"{word.text}(?)", fg="yellow")
     return click.style(f"[not seen: {word.text}]", fg="red")
-
-
-def _find(pictures: tuple[str, ...]) -> Iterator[Path]:
-    for name in pictures:
-        path = Path(name)
-        if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
-            if not inside:
-                raise ConfigError(f"{path}: no pictures in this folder")
-            yield from inside
-        elif any(sign in name for sign in "*?[") and not path.exists():
-            matches = sorted(glob.glob(name, recursive=True))
-            if not matches:
-                raise ConfigError(f"{name}: no picture fits this pattern")
-            yield from map(Path, matches)
-        else:
-            yield path

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from sightline.cli.options import console, images_option, json_option, open_dataset, print_json
+from sightline.cli.options import (
+    console,
+    find_pictures,
+    images_option,
+    json_option,
+    open_dataset,
+    print_json,
+)
 from sightline.cli.score_table import number
 from sightline.errors import ConfigError
 
@@ -23,6 +30,13 @@ if TYPE_CHECKING:
     default="dev",
     show_default=True,
     help="Pictures to fit on; not those that the captioner was trained on.",
+)
+@click.option(
+    "--others",
+    metavar="PICTURES",
+    multiple=True,
+    help="Files, folders or patterns: pictures to put in place of one, to see what words owe it. "
+    "Their regions go into the checkpoint. Default: eight of the split, left out of the fit.",
 )
 @click.option("--report-on", metavar="SPLIT", help="Report on these pictures, too, or instead.")
 @click.option(
@@ -43,6 +57,7 @@ if TYPE_CHECKING:
 def command(
     run: Path,
     split: str,
+    others: tuple[str, ...],
     report_on: str | None,
     no_fit: bool,
     words: str | None,
@@ -64,11 +79,12 @@ def command(
     from sightline.data.region_cache import RegionCache
     from sightline.explain.support import save_judge
     from sightline.explain.support_fit import (
-        choose_stand_ins,
+        choose_others,
         collect,
         combined_scores,
         fit_judge,
         held_out_scores,
+        make_stand_ins,
     )
     from sightline.training.data import dataset_of, load_recipe_of
 
@@ -88,7 +104,8 @@ def command(
     assert captioner.checkpoint is not None
     stored = captioner.judge if no_fit else None
     cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
-    pictures = [image.picture for image in (*held_out, *reported)]
+    given = list(find_pictures(others))
+    pictures = [*(image.picture for image in (*held_out, *reported)), *given]
     errors = encode_pictures(pictures, captioner.encoder, cache, show_progress=True)
     if errors:
         raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
@@ -96,7 +113,8 @@ def command(
     if stored is not None:
         judge = stored
     else:
-        stand_ins, rest = choose_stand_ins(held_out, cache)
+        taken, rest = ([], held_out) if given else choose_others(held_out)
+        stand_ins = make_stand_ins(given or [image.picture for image in taken], cache)
         sample = collect(captioner, rest, cache, stand_ins, show_progress=True)
         judge = fit_judge(sample, stand_ins)
         save_judge(captioner.checkpoint, judge)

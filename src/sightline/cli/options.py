@@ -1,7 +1,9 @@
 """Options and output that several commands share."""
 
+import glob
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,11 @@ import click
 from rich.console import Console
 
 from sightline.data.dataset import CaptionDataset
+from sightline.errors import ConfigError
 
 console = Console(highlight=False)
+
+_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 dataset_argument = click.argument("dataset", type=click.Path(path_type=Path))
 images_option = click.option(
@@ -47,3 +52,21 @@ def print_json(content: Any) -> None:
     """JSON on standard output, and nothing else there."""
     json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def find_pictures(names: tuple[str, ...]) -> Iterator[Path]:
+    """The picture files that files, folders and patterns name, in order."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+            if not inside:
+                raise ConfigError(f"{path}: no pictures in this folder")
+            yield from inside
+        elif any(sign in name for sign in "*?[") and not path.exists():
+            matches = sorted(glob.glob(name, recursive=True))
+            if not matches:
+                raise ConfigError(f"{name}: no picture fits this pattern")
+            yield from map(Path, matches)
+        else:
+            yield path

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL.Image import Image
 
 from sightline.data.dataset import CaptionedImage
 from sightline.data.region_cache import RegionCache, picture_key
@@ -44,29 +46,31 @@ class Sample:
         return Sample(self.names, self.scores[rows], self.right[rows], self.pictures[rows], words)
 
 
-def choose_stand_ins(
-    images: Sequence[CaptionedImage], cache: RegionCache
-) -> tuple[Regions, list[CaptionedImage]]:
-    """A blank and other pictures, taken evenly from `images`; and the images that remain.
-
-    The blank is the mean region, everywhere: it shows nothing in particular. The encoding of a grey
-    picture would be unlike anything that the captioner was trained on.
-    """
+def choose_others(
+    images: Sequence[CaptionedImage],
+) -> tuple[list[CaptionedImage], list[CaptionedImage]]:
+    """Some pictures to stand in for others, taken evenly from `images`; and those that remain."""
     step = max(len(images) // OTHERS, 1)
     taken = set(range(0, len(images), step)[:OTHERS])
     rest = [image for n, image in enumerate(images) if n not in taken]
     if not rest:
         raise DataError(f"{len(images)} pictures are too few to fit on; a hundred are a beginning")
-    others = cache.regions(cache.rows([picture_key(images[n].picture) for n in sorted(taken)]))
-    mean = others.vectors.mean((0, 1)).half().float()  # as it will be stored
-    blank = mean.expand(1, others.vectors.shape[1], -1)
-    return (
-        Regions(
-            torch.cat([blank, others.vectors]),
-            torch.cat([others.mask[:1], others.mask]),
-            torch.cat([others.boxes[:1], others.boxes]),
-        ),
-        rest,
+    return [images[n] for n in sorted(taken)], rest
+
+
+def make_stand_ins(others: Sequence[Path | Image], cache: RegionCache) -> Regions:
+    """What a judge replaces a picture by: a blank, then other pictures.
+
+    The blank is their mean region, everywhere: it shows nothing in particular. The encoding of a
+    grey picture would be unlike anything that the captioner was trained on.
+    """
+    regions = cache.regions(cache.rows([picture_key(picture) for picture in others]))
+    mean = regions.vectors.mean((0, 1)).half().float()  # as it will be stored
+    blank = mean.expand(1, regions.vectors.shape[1], -1)
+    return Regions(
+        torch.cat([blank, regions.vectors]),
+        torch.cat([regions.mask[:1], regions.mask]),
+        torch.cat([regions.boxes[:1], regions.boxes]),
     )
 
 
