@@ -7,6 +7,8 @@ Sightline, marks what they do not support, and writes a page for each that expla
 import argparse
 from pathlib import Path
 
+import click
+
 import sightline
 from sightline.cli.caption import mark
 from sightline.report.account import give_account
@@ -26,9 +28,9 @@ def main() -> None:
         account = give_account(captioner, picture, methods=("lrp", "attention"))
         page = options.folder / f"{picture.stem}.html"
         page.write_text(render_page(account), encoding="utf-8")
-        print(f"{picture.name}: {mark(account.caption)}\n    why: {page}")
-    print(
-        "\nword(?) is doubtful; [not seen: word] is not supported by the picture (docs/support.md)."
+        click.echo(f"{picture.name}: {mark(account.caption)}\n    why: {page}")
+    click.echo(
+        "\nword(?): doubtful. [not seen: word]: not supported by the picture. docs/support.md"
     )
 
 

@@ -180,6 +180,11 @@ def test_what_is_shown_first(make_account) -> None:
     said = Page(dataclasses.replace(account, unsaid=(), explanations=alone)).data
     # The picture's share of the first three words: 0.5 of 1, 1 of 1.5, 1.5 of 1.75.
     assert said["first"] == 2
+    louder = tuple(
+        dataclasses.replace(why, words=0 * why.words) if why.word == "a" else why for why in alone
+    )
+    assert louder[0].image_share == 1  # but "a" is nothing to be seen
+    assert Page(dataclasses.replace(account, unsaid=(), explanations=louder)).data["first"] == 2
     some = tuple(why for why in alone if why.word == "cat")
     assert Page(dataclasses.replace(account, unsaid=(), explanations=some)).data["first"] == 1
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from sightline.captions import Unsaid, Word
+from sightline.data.stop_words import is_content
 from sightline.explain.explanation import Explanation
 from sightline.report import colours
 from sightline.report.account import Account
@@ -110,11 +111,13 @@ def _content(account: Account) -> dict[str, Any]:
 
 
 def _first(account: Account, explanations: list[dict[str, Any]]) -> int:
-    """The word that is shown first: one that was asked for, or the one most of the picture."""
+    """The word shown first: one that was asked for, or the content word most of the picture."""
     if account.unsaid:
         return len(account.caption.words)
     own = [why for why in account.explanations if why.method == account.methods[0]]
-    most = max(range(len(own)), key=lambda number: own[number].image_share)
+    most = max(
+        range(len(own)), key=lambda number: (is_content(own[number].word), own[number].image_share)
+    )
     return int(explanations[most]["word"])
 
 
