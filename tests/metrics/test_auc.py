@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sightline.metrics.auc import auc
-from sightline.metrics.bootstrap import compare
+from sightline.metrics.bootstrap import compare, interval
 
 
 def by_pairs(scores, right) -> float:
@@ -45,7 +45,7 @@ def test_an_interval_holds_the_value_and_narrows_with_more_pictures():
     for count in (60, 600):
         right = random.random(count) < 0.5
         found = auc(right + random.normal(size=count), right)
-        low, high = found.interval()
+        low, high = interval(found)
         assert low < found.corpus < high
         widths.append(high - low)
     assert widths[1] < widths[0] / 2

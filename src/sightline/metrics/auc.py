@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sightline.metrics.bootstrap import compare
 from sightline.metrics.score import Floats, Score
 
 _ROWS = 256  # resamples that are ranked at once
@@ -14,7 +13,7 @@ _ROWS = 256  # resamples that are ranked at once
 
 @dataclass(frozen=True, eq=False)
 class Auc(Score):
-    """An AUC that can be computed anew for resampled pictures.
+    """An AUC that can be computed anew for resampled pictures, as `bootstrap.interval` does.
 
     A picture alone has none (`per_image` is NaN): words of different pictures are compared, too.
     """
@@ -37,12 +36,6 @@ class Auc(Score):
         undefined = np.full(len(weights), np.nan)
         area = (right * below).sum(axis=1)
         return np.asarray(np.divide(area, pairs, out=undefined, where=pairs > 0))
-
-    def interval(self) -> tuple[float, float]:
-        """Bounds of the AUC with a confidence of 95 %, had the pictures been others of the kind."""
-        nothing = Score(self.name, 0.0, np.zeros(len(self.per_image)))
-        found = compare(self, nothing)
-        return found.low, found.high
 
 
 def auc(
