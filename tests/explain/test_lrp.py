@@ -35,6 +35,12 @@ def subject(model, regions):
     return ask(model, regions)
 
 
+def test_whoever_asks_may_want_no_gradients_himself(subject):
+    with torch.no_grad():
+        found = lrp(subject)
+    torch.testing.assert_close(found.regions, lrp(subject).regions)
+
+
 def ask(model, regions):
     """Five words of two pictures' captions, the first two at one place."""
     torch.manual_seed(2)

@@ -16,10 +16,11 @@ def lrp(subject: Subject, epsilon: float = EPSILON) -> Evidence:
     It begins with the word's logit. Relevance of the regions is that of all words up to the one
     explained, summed (algorithm 1, line 9).
     """
-    pictures, dtype = len(subject.regions), subject.regions.vectors.dtype
-    pulled = pull_words(subject, Relevance(pictures, epsilon, dtype))
+    vectors = subject.regions.vectors
+    mode = Relevance(len(vectors), epsilon, vectors.dtype, vectors.device)
+    pulled = pull_words(subject, mode)
     assert pulled.ledger is not None
-    regions = (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1)
+    regions = (pulled.regions * vectors).sum(-1).transpose(0, 1)
     pixels = absorbed = None
     if subject.x is not None:
         c = pull_regions(subject, pulled.regions, Relevance(epsilon=epsilon))

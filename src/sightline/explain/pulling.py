@@ -31,7 +31,8 @@ def pull_words(subject: Subject, mode: Tracing) -> Pulled:
     constants = {name: parameter.detach() for name, parameter in model.named_parameters()}
     with torch.enable_grad(), mode:
         unrolled: Unrolled = functional_call(model, constants, (regions, subject.tokens))
-    total = subject.chosen(unrolled.logits)
+    with torch.enable_grad():
+        total = subject.chosen(unrolled.logits)
     # The vectors of the caption's words; a model may embed them more than once.
     words = [leaf for leaf in mode.words if leaf.shape[:3] == subject.tokens.shape]
     if not words:

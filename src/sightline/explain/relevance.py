@@ -131,13 +131,17 @@ class Relevance(Tracing):
     """
 
     def __init__(
-        self, pictures: int = 0, epsilon: float = 0.01, dtype: torch.dtype = torch.float32
+        self,
+        pictures: int = 0,
+        epsilon: float = 0.01,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
     ) -> None:
         super().__init__()
         self.epsilon = epsilon
         self.ledger: Tensor | None = None
         if pictures:
-            self.ledger = torch.zeros(2, pictures, dtype=dtype, requires_grad=True)
+            self.ledger = torch.zeros(2, pictures, dtype=dtype, device=device, requires_grad=True)
         self._looks: dict[int, Looks] = {}
         self._convolved: tuple[Tensor, Convolution] | None = None  # the last one
 

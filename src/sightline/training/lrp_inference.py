@@ -11,8 +11,8 @@ from torch.overrides import TorchFunctionMode
 
 from sightline.config import require_at_least
 from sightline.data.dataset import CaptionedImage
-from sightline.data.stop_words import STOP_WORDS
-from sightline.data.vocabulary import PAD, SPECIAL, Vocabulary
+from sightline.data.stop_words import is_content
+from sightline.data.vocabulary import PAD, Vocabulary
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.explain.lrp import EPSILON
@@ -55,8 +55,7 @@ class LRPInference(Objective):
         self.is_content: Tensor | None = None  # (V,)
 
     def prepare(self, images: Sequence[CaptionedImage], vocabulary: Vocabulary) -> None:
-        untouched = STOP_WORDS.union(SPECIAL)
-        self.is_content = torch.tensor([word not in untouched for word in vocabulary.words])
+        self.is_content = torch.tensor([is_content(word) for word in vocabulary.words])
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         assert self.is_content is not None
@@ -110,7 +109,7 @@ def picture_support(
     """
     support = regions.vectors.new_zeros(words.shape)
     rows = explained.any(-1).nonzero()
-    with captioning(model) as captioner, torch.enable_grad():
+    with captioning(model) as captioner:
         for part in torch.split(rows, CAPTIONS) if len(rows) else ():
             b, k = part.unbind(1)
             own = inputs[b, k], words[b, k], explained[b, k]
@@ -125,9 +124,9 @@ def _caption_support(
     most = int(explained.sum(-1).max())
     places = explained.int().sort(dim=-1, descending=True, stable=True).indices[:, :most]
     subject = Subject(captioner, regions, inputs[:, None], places, words.gather(1, places))
-    with torch.device(words.device):
-        mode = Relevance(len(regions), EPSILON, regions.vectors.dtype)
-    relevance = (pull_words(subject, mode).regions * regions.vectors).sum(-1)  # (N, n, L)
+    vectors = regions.vectors
+    mode = Relevance(len(vectors), EPSILON, vectors.dtype, vectors.device)
+    relevance = (pull_words(subject, mode).regions * vectors).sum(-1)  # (N, n, L)
     mean = relevance.sum(-1) / _largest(relevance).squeeze(-1) / regions.mask.sum(-1)
     # Captions with fewer words to explain than others are asked for some more.
     found = torch.zeros_like(words, dtype=mean.dtype).scatter(1, places, mean.T)
