@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from PIL import Image
 from sightline.cli.explain import command
 from sightline.cli.main import main
 from sightline.errors import ConfigError, PictureError
+from sightline.explain.methods import list_methods
 
 
 @pytest.fixture
@@ -106,3 +109,18 @@ def test_a_mistake_is_one_line_and_exit_code_2(checkpoint, examples, monkeypatch
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_help_names_every_method_without_waiting_for_torch() -> None:
+    script = (
+        "import sys\n"
+        "from click.testing import CliRunner\n"
+        "from sightline.cli.explain import command\n"
+        "print(CliRunner().invoke(command, ['--help'], terminal_width=200).output)\n"
+        "print('torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-1] == "False"
+    assert all(name in done.stdout for name in list_methods())

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,8 +11,9 @@ from sightline.cli.options import models_option
 from sightline.config import nearest
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
-from sightline.report.account import METHODS, Account, give_account
-from sightline.report.wording import METHODS as KNOWN
+
+if TYPE_CHECKING:
+    from sightline.report.account import Account
 
 _SUFFIXES = (".html", ".png", ".json")
 
@@ -31,7 +33,8 @@ _SUFFIXES = (".html", ".png", ".json")
     "methods",
     multiple=True,
     metavar="NAME",
-    help=f"{', '.join(KNOWN)}; may be given several times. Default: {', '.join(METHODS)}.",
+    help="lrp, grad_cam, guided_grad_cam, attention (all four by default), occlusion, "
+    "gradient_input or guided_backpropagation; may be given several times.",
 )
 @click.option(
     "--words",
@@ -60,12 +63,15 @@ def command(
     """Show why the caption of PICTURE has the words it has: what each of them rests on."""
     if output.suffix not in _SUFFIXES:
         raise ConfigError(f"{output}: an explanation ends in {', '.join(_SUFFIXES)}")
-    for method in methods:
-        if method not in KNOWN:
-            raise ConfigError(f"--method: none is called '{method}'; {nearest(method, [*KNOWN])}")
     unsaid = [_parse_why_not(text) for text in why_not]
     from sightline.captioner import Captioner
+    from sightline.explain.methods import list_methods
+    from sightline.report.account import METHODS, give_account
 
+    for method in methods:
+        if method not in list_methods():
+            hint = nearest(method, list_methods())
+            raise ConfigError(f"--method: none is called '{method}'; {hint}")
     account = give_account(
         Captioner.load(*models),
         picture,
@@ -92,7 +98,7 @@ def _parse_why_not(text: str) -> tuple[str, int | None]:
     return word.strip().lower(), None if place is None else int(place) - 1
 
 
-def _write(account: Account, output: Path) -> None:
+def _write(account: "Account", output: Path) -> None:
     if output.suffix == ".png":
         from sightline.report.explanations import draw_explanations
 
