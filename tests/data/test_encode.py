@@ -5,10 +5,11 @@ import pytest
 import torch
 from PIL import Image
 
-from sightline.data.encode import encode_pictures
+from sightline.data.encode import encode_all, encode_pictures
 from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.scenes import make_scenes
 from sightline.encoders.encoder import create_encoder
+from sightline.errors import DataError
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,10 @@ def test_bad_pictures_are_reported_and_the_others_encoded(encoder, pictures, tmp
     missing = tmp_path / "missing.jpg"
     mixed = [text, pictures[0], empty, cut, pictures[1], missing]
     cache = RegionCache.for_encoder(encoder, tmp_path / "cache")
+    with pytest.raises(
+        DataError, match=r"^4 pictures cannot be read, the first: .*data check --fix$"
+    ):
+        encode_all(mixed, encoder, tmp_path)
     errors = encode_pictures(mixed, encoder, cache, workers=2)
     assert len(cache) == 2
     assert len(errors) == 4

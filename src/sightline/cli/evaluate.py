@@ -9,20 +9,22 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from sightline.cli.options import console, images_option, json_option, open_dataset, print_json
+from sightline.cli.options import (
+    console,
+    data_option,
+    dataset_for,
+    images_option,
+    json_option,
+    print_json,
+)
 from sightline.cli.score_table import number, percent
-from sightline.errors import ConfigError
 from sightline.files import atomic_write
 
 
 @click.command("evaluate")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option("--split", default="test", show_default=True)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Dataset to caption; default: the one of the run's recipe.",
-)
+@data_option
 @images_option
 @click.option(
     "--stage",
@@ -64,31 +66,19 @@ def command(
     """
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
-    from sightline.data.encode import encode_pictures
-    from sightline.data.region_cache import RegionCache
+    from sightline.data.encode import encode_all
     from sightline.decoding.beam import BeamOptions
     from sightline.metrics.diversity import diversity
     from sightline.metrics.report import measure
     from sightline.training.captioning import caption_cached
-    from sightline.training.data import dataset_of, load_recipe_of
 
     options = BeamOptions(beam=beam, length_power=length_power)
-    root = None
-    if data is not None:
-        dataset = open_dataset(data, images)
-    elif run is None:
-        raise ConfigError("name the dataset by --data, or a training run, which knows its own")
-    else:
-        recipe = load_recipe_of(run)
-        dataset, root = dataset_of(recipe.data), recipe.encoder.cache
+    dataset, root = dataset_for(run, data, images)
     chosen = dataset.split(split)
     captioner = Captioner.load(find_checkpoint(run, stage))
-    cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
-    errors = encode_pictures(
-        [image.picture for image in chosen], captioner.encoder, cache, show_progress=True
+    cache = encode_all(
+        [image.picture for image in chosen], captioner.encoder, root, show_progress=True
     )
-    if errors:
-        raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
     captions = caption_cached(
         captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
     )

@@ -8,10 +8,11 @@ from rich.table import Table
 
 from sightline.cli.options import (
     console,
+    data_option,
+    dataset_for,
     find_pictures,
     images_option,
     json_option,
-    open_dataset,
     print_json,
 )
 from sightline.cli.score_table import number
@@ -47,11 +48,7 @@ if TYPE_CHECKING:
     metavar="WORD,…",
     help="Report on these words apart, too: such as the objects of paper 4's table 3.",
 )
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Captioned pictures; default: those of the run's recipe.",
-)
+@data_option
 @images_option
 @json_option
 def command(
@@ -75,8 +72,7 @@ def command(
     import numpy as np
 
     from sightline.captioner import Captioner
-    from sightline.data.encode import encode_pictures
-    from sightline.data.region_cache import RegionCache
+    from sightline.data.encode import encode_all
     from sightline.explain.support import save_judge
     from sightline.explain.support_fit import (
         choose_others,
@@ -86,29 +82,20 @@ def command(
         held_out_scores,
         make_stand_ins,
     )
-    from sightline.training.data import dataset_of, load_recipe_of
 
     if no_fit and report_on is None:
         raise ConfigError("--no-fit leaves nothing to do: name a split to --report-on")
     if report_on == split and not no_fit:
         raise ConfigError(f"'{split}' is fitted on: name another split to --report-on")
-    root = None
-    if data is not None:
-        dataset = open_dataset(data, images)
-    else:
-        recipe = load_recipe_of(run)
-        dataset, root = dataset_of(recipe.data), recipe.encoder.cache
+    dataset, root = dataset_for(run, data, images)
     held_out = () if no_fit else dataset.split(split)
     reported = () if report_on is None else dataset.split(report_on)
     captioner = Captioner.load(run)
     assert captioner.checkpoint is not None
     stored = captioner.judge if no_fit else None
-    cache = RegionCache.for_encoder(captioner.encoder, None if root is None else Path(root))
     given = list(find_pictures(others))
     pictures = [*(image.picture for image in (*held_out, *reported)), *given]
-    errors = encode_pictures(pictures, captioner.encoder, cache, show_progress=True)
-    if errors:
-        raise ConfigError(f"{len(errors)} pictures cannot be read, the first: {errors[0]}")
+    cache = encode_all(pictures, captioner.encoder, root, show_progress=True)
     found = []
     if stored is not None:
         judge = stored
@@ -141,10 +128,11 @@ def command(
 def _report(what: str, sample: "Sample", combined: "Floats", judge: "Judge") -> dict[str, Any]:
     """What is printed of a split, as JSON has it."""
     from sightline.explain.support_fit import auc_table, verdict_counts
+    from sightline.metrics.bootstrap import interval
 
     scores = {}
     for score in auc_table(sample, combined) if sample.words else ():
-        low, high = score.interval()
+        low, high = interval(score)
         scores[score.name] = {"auc": number(score.corpus), "low": number(low), "high": number(high)}
     return {
         "pictures": what,

@@ -6,9 +6,10 @@ import click
 
 from sightline.cli.options import (
     boxes_option,
+    data_option,
+    dataset_for,
     images_option,
     json_option,
-    open_dataset,
     print_json,
 )
 from sightline.files import atomic_write
@@ -37,11 +38,7 @@ in brackets what 95 of 100 draws of pictures give |
 @click.command("localise")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--split", default="test", show_default=True)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Dataset to caption; default: the one of each run's recipe.",
-)
+@data_option
 @images_option
 @boxes_option
 @click.option(
@@ -91,14 +88,10 @@ def command(
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint, load_config
     from sightline.data.boxes import read_boxes
-    from sightline.training.data import dataset_of, load_recipe_of
 
     found = []
     for run in runs:
-        if data is not None:
-            dataset = open_dataset(data, images)
-        else:
-            dataset = dataset_of(load_recipe_of(run).data)
+        dataset, _ = dataset_for(run, data, images)
         if boxes is not None and not any(image.groundings for image in dataset):
             dataset = read_boxes(boxes, dataset)
         measured = localise(

@@ -36,6 +36,11 @@ models_option = click.option(
     help="A checkpoint or a training run; given several times, their average. Default: the one "
     "that comes with Sightline.",
 )
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Captioned pictures; default: those of the run's recipe.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
@@ -46,6 +51,21 @@ def open_dataset(path: Path, images: Path | None, boxes: Path | None = None) -> 
 
     dataset = read_dataset(path, images)
     return dataset if boxes is None else read_boxes(boxes, dataset)
+
+
+def dataset_for(
+    run: Path | None, data: Path | None, images: Path | None
+) -> tuple[CaptionDataset, Path | None]:
+    """The dataset that was named, or that of a run; and where the run keeps its regions."""
+    from sightline.training.data import dataset_of, load_recipe_of
+
+    if data is not None:
+        return open_dataset(data, images), None
+    if run is None:
+        raise ConfigError("name the dataset by --data, or a training run, which knows its own")
+    recipe = load_recipe_of(run)
+    root = recipe.encoder.cache
+    return dataset_of(recipe.data), None if root is None else Path(root)
 
 
 def print_json(content: Any) -> None:

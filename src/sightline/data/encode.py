@@ -21,7 +21,7 @@ from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import Preprocessing, Window
 from sightline.encoders.regions import Regions
-from sightline.errors import PictureError
+from sightline.errors import DataError, PictureError
 from sightline.progress import progress
 
 _In = TypeVar("_In")
@@ -122,6 +122,24 @@ def encode_pictures(
             append(keys, regions, windows)
             bar.update(len(keys))
     return errors
+
+
+def encode_all(
+    pictures: Sequence[Path | Image | Mirrored],
+    encoder: Encoder,
+    root: Path | None = None,
+    *,
+    show_progress: bool = False,
+) -> RegionCache:
+    """The cache of an encoder under `root`, with every one of the pictures in it."""
+    cache = RegionCache.for_encoder(encoder, root)
+    errors = encode_pictures(pictures, encoder, cache, show_progress=show_progress)
+    if errors:
+        raise DataError(
+            f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
+            "run sightline data check --fix"
+        )
+    return cache
 
 
 def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator[_Out]:

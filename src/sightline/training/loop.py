@@ -23,7 +23,7 @@ from sightline.checkpoint import (
     write_pointers,
 )
 from sightline.config import to_dict
-from sightline.data.encode import encode_pictures
+from sightline.data.encode import encode_all
 from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
@@ -152,12 +152,7 @@ class Trainer:
         known = cache.keys()
         missing = [picture for picture in pictures if picture_key(picture) not in known]
         if missing and self.fabric.is_global_zero:
-            errors = encode_pictures(missing, encoder, cache, show_progress=self.show_progress)
-            if errors:
-                raise TrainingError(
-                    f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
-                    "run sightline data check --fix"
-                )
+            encode_all(missing, encoder, root, show_progress=self.show_progress)
         self.fabric.barrier()
         cache.reload()
         return cache
