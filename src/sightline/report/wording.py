@@ -18,7 +18,8 @@ METHODS = {
     "lrp": Method(
         "LRP",
         "Layer-wise relevance propagation hands the word's score back through the captioner, step "
-        "by step, to the pixels and to the words before; the parts add up to the score.",
+        "by step, to regions of the picture and to the words before: these parts add up to the "
+        "score. From the regions it goes on to their pixels, which show where.",
     ),
     "grad_cam": Method(
         "Grad-CAM",
