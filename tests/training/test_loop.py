@@ -13,8 +13,10 @@ import torch
 from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
-from sightline.checkpoint import read_pointers
+import sightline
+from sightline.checkpoint import find_checkpoint, read_pointers
 from sightline.errors import ConfigError, TrainingError
+from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
 from sightline.training.recipe import load_recipe
 
@@ -57,7 +59,11 @@ REGIMES = {
         "epochs=2",
         "then=[{objective: {name: adversarial, rollouts: 2}, epochs: 2}]",
     ),
-    "trained encoder": ("encoder.train_from=stage4", "encoder.learning_rate=0.001"),
+    "then trained encoder, averaged": (
+        "epochs=2",
+        "optimizer.average=0.9",
+        "then=[{objective: {name: cross_entropy}, epochs: 2, encoder: {train_from: stage4}}]",
+    ),
 }
 
 
@@ -110,6 +116,7 @@ from pathlib import Path
 import torch
 from lightning_fabric import Fabric
 from safetensors.torch import save_file
+from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer
 from sightline.training.recipe import load_recipe
 
@@ -279,6 +286,34 @@ def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
     assert (run / "history.jsonl").read_bytes() == history
 
 
+def test_means_of_the_weights_are_evaluated_and_kept_and_training_goes_on_with_its_own(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = ("optimizer.average=0.5", "epochs=1", "dev.every=1")
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", *overrides)
+    own = trainer.captioner.output.weight
+    mean, evaluated = own.detach().clone(), []
+    step = trainer.step
+
+    def spy(batch: CaptionBatch) -> tuple[dict[str, float], int]:
+        found = step(batch)
+        steps = trainer.position.step + 1
+        mean.lerp_(own.detach(), 1 - min(0.5, steps / (steps + 10)))
+        return found
+
+    monkeypatch.setattr(trainer, "step", spy)
+    score = trainer._score
+    monkeypatch.setattr(
+        trainer, "_score", lambda captions: evaluated.append(captions) or score(captions)
+    )
+    trainer.train()
+    kept = load_file(find_checkpoint(trainer.run) / "model.safetensors")["output.weight"]
+    assert torch.allclose(kept, mean, atol=1e-7)
+    assert not torch.allclose(own, mean, atol=1e-4)  # it has gone on
+    captions = sightline.load(trainer.run).caption([i.picture for i in trainer.dev_images], beam=2)
+    assert [caption.text for caption in captions] == evaluated[0]
+
+
 def test_a_plateau_cuts_the_rate(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,6 +365,12 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
             "then=[{objective: {name: self_critical}, epochs: 1, dev: {metric: CIDEr-D}}]",
             "then.dev: 'metric' and 'pictures' must be those of the whole run",
         ),
+        (
+            "then=[{objective: {name: self_critical}, epochs: 1, encoder: {train_from: stage4}}, "
+            "{objective: {name: self_critical}, epochs: 1, encoder: {train_from: stage3}}]",
+            r"then\.encoder\.train_from: cannot be another one than before",
+        ),
+        ("optimizer.average=1", "betas, decay and average must be from 0 to below 1"),
         ("accelerator=abacus", "accelerator"),
         ("precision=none", "recipe: Precision 'none' is invalid"),
     ):

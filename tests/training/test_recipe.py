@@ -53,7 +53,7 @@ def test_overrides_reach_nested_keys_and_take_scientific_numbers(tiny_recipe: Pa
         ("data.path=somewhere", "give either 'path' or 'scenes'"),
         ("model={}", "model: 'name' is missing"),
         ("optimizer.betas=[0.9]", "must be two numbers"),
-        ("optimizer.betas=[0.9, 1.5]", "betas and decay must be from 0 to below 1"),
+        ("optimizer.betas=[0.9, 1.5]", "betas, decay and average must be from 0 to below 1"),
         ("optimizer.learning_rate=-1", r"optimizer.learning_rate: must be at least 0, not -1"),
         ("batch.size=0", "batch.size: must be at least 1, not 0"),
         ("dev.every=0", "dev.every: must be at least 1"),

@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
 import sightline
-from sightline.checkpoint import find_checkpoint, load_config
+from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.cli.pack import command as pack
 from sightline.encoders.encoder import Encoder
 from sightline.errors import ConfigError
@@ -66,6 +66,32 @@ def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
     (packed / "config.json").write_text(json.dumps({**config, "tuned": {"from": "stage4"}}))
     with pytest.raises(ConfigError, match="another tuned encoder than"):
         sightline.load(run, packed)
+
+
+def test_a_stage_trains_what_was_frozen_and_takes_it_back_if_captions_get_worse(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = "{objective: {name: cross_entropy}, epochs: 1, encoder: {train_from: stage4, "
+    stage += "learning_rate: 0.01}, dev: {metric: BLEU-4, every: 1, beam: 2, tolerance: 0.1}}"
+    recipe = load_recipe(tiny_recipe, ("epochs=1", "dev.every=1", f"then=[{stage}]"))
+    trainer = Trainer(Fabric(accelerator="cpu"), recipe, tmp_path / "run", False)
+    trainer.run.mkdir()
+    trainer.resume()
+    scores, seen = iter([0.5, 0.1]), []
+
+    def score(captions: list[str]) -> dict[str, float]:
+        seen.append(trainer.trainable.fingerprint)
+        return {"BLEU-4": next(scores)}
+
+    monkeypatch.setattr(trainer, "_score", score)
+    trainer.train()
+    frozen, trained = seen
+    assert trained != frozen
+    assert trainer.trainable.fingerprint == frozen
+    assert "tuned" not in load_config(find_checkpoint(trainer.run, stage=1))
+    assert (
+        load_config(trainer.run / read_pointers(trainer.run)["last"])["tuned"]["sha256"] == frozen
+    )
 
 
 def test_a_stage_that_cannot_be_trained_is_refused_before_anything_is_encoded(

@@ -2,6 +2,7 @@
 
 import math
 import time
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from torch import nn
 from sightline import __version__
 from sightline.captioner import Captioner
 from sightline.checkpoint import (
+    load_config,
     load_training,
     load_weights,
     read_pointers,
@@ -33,6 +35,7 @@ from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
 from sightline.progress import progress
+from sightline.training.averaging import AveragedWeights
 from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.board import Board
 from sightline.training.captioning import METRICS, caption_cached, score_captions
@@ -84,6 +87,15 @@ def check(recipe: Recipe) -> None:
         # The best checkpoint is that of all stages: their scores must be of one kind.
         if (stage.dev.metric, stage.dev.pictures) != (recipe.dev.metric, recipe.dev.pictures):
             raise ConfigError("then.dev: 'metric' and 'pictures' must be those of the whole run")
+    _trained_from(recipe)
+
+
+def _trained_from(recipe: Recipe) -> str | None:
+    """From where on the encoder is trained, in the stages that train it."""
+    starts = {stage.encoder.train_from for stage in recipe.stages()} - {None}
+    if len(starts) > 1:
+        raise ConfigError("then.encoder.train_from: cannot be another one than before")
+    return starts.pop() if starts else None
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
@@ -102,14 +114,16 @@ class Trainer:
         dataset = dataset_of(recipe.data)
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
-        self.encoder = source = encoder_of(recipe.encoder)
-        self.tail = None
-        if recipe.encoder.train_from is not None:
-            self.tail = Tail(self.encoder, recipe.encoder.train_from)
-            source = self.tail.source(self.encoder)
-        pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
-        mirrored = [Mirrored(i.picture) for i in self.train_images if recipe.data.mirror]
-        self.cache = self._encode(source, [*pictures, *mirrored])
+        self.encoder = encoder_of(recipe.encoder)
+        start = _trained_from(recipe)
+        self.trainable = Tail(self.encoder, start) if start else None  # by some stage, or by all
+        self.untrained = deepcopy(self.trainable)
+        # All that stages read is encoded before the first begins.
+        self.caches: dict[bool, RegionCache] = {}  # by whether the encoder is trained
+        if recipe.encoder.train_from is None:
+            self.caches[False] = self._encode(self.encoder)
+        if self.trainable is not None:
+            self.caches[True] = self._encode(self.trainable.source(self.encoder))
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
@@ -118,7 +132,7 @@ class Trainer:
             recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
         )
         self.model: nn.Module = fabric.setup_module(self.captioner)
-        self.see: nn.Module | None = fabric.setup_module(self.tail) if self.tail else None
+        self.see = fabric.setup_module(self.trainable) if self.trainable else None
         self.position = Position()
         self.begin_stage(0)
         torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
@@ -128,6 +142,9 @@ class Trainer:
     def begin_stage(self, number: int) -> None:
         """Everything that a stage has of its own, as it is before its first step."""
         self.recipe = recipe = self.stages[number]
+        trains_encoder = recipe.encoder.train_from is not None
+        self.tail = self.trainable if trains_encoder else None
+        self.cache = self.caches[trains_encoder]
         self.batches = TrainingBatches(
             self.train_images,
             self.cache,
@@ -142,11 +159,16 @@ class Trainer:
         rate = recipe.encoder.learning_rate
         optimizer = create_optimizer(self.captioner, recipe.optimizer, self.tail, rate)
         self.optimizer: Any = self.fabric.setup_optimizers(optimizer)
+        trained = filter(None, (self.captioner, self.tail))
+        self.averages = AveragedWeights(trained, recipe.optimizer.average)
         self.objective: Objective = create_objective(recipe.objective)
         self.objective.prepare(self.train_images, self.vocabulary)
 
-    def _encode(self, encoder: Encoder, pictures: list[Path | Image | Mirrored]) -> RegionCache:
+    def _encode(self, encoder: Encoder) -> RegionCache:
         """See that every picture is in the cache; the first process encodes what is not."""
+        pictures: list[Path | Image | Mirrored]
+        pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
+        pictures += [Mirrored(i.picture) for i in self.train_images if self.recipe.data.mirror]
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
         cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()
@@ -226,16 +248,17 @@ class Trainer:
             group["lr"] = group["full_rate"] * share * at.plateau_share
         values, captions = self.backward(batch)
         if recipe.optimizer.clip:
-            for module in filter(None, (self.model, self.see)):
+            for module in filter(None, (self.model, self.tail and self.see)):
                 self.fabric.clip_gradients(module, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self.averages.update(at.step - at.stage_step + 1)
         self.objective.observe(values)
         return values, captions
 
     def backward(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """Gradients of the loss of a batch, of which this process has a part."""
-        if self.see is not None:
+        if self.tail is not None and self.see is not None:
             batch = replace(batch, regions=self.see(batch.regions))
         terms = self.objective.terms(
             self.model, batch, self.position.epoch - self.position.stage_epoch
@@ -300,18 +323,18 @@ class Trainer:
         recipe, at = self.recipe, self.position
         scores: dict[str, float] = {}
         if self.fabric.is_global_zero:
-            options = BeamOptions(beam=recipe.dev.beam)
-            captions = caption_cached(
-                self.captioner,
-                self.vocabulary,
-                self.dev_images,
-                self.cache,
-                options,
-                tail=self.tail,
-            )
+            with self.averages.shown():
+                captions = caption_cached(
+                    self.captioner,
+                    self.vocabulary,
+                    self.dev_images,
+                    self.cache,
+                    BeamOptions(beam=recipe.dev.beam),
+                    tail=self.tail,
+                )
+                self.board.captions(self._captioner(), self.dev_images, at.step)
             scores = self._score(captions)
             self._record({"step": at.step, "epoch": at.epoch, "dev": scores})
-            self.board.captions(self._captioner(), self.dev_images, at.step)
         scores = self.fabric.broadcast(scores)
         score = scores[recipe.dev.metric]
         if at.best_score is None or score > at.best_score:
@@ -332,8 +355,12 @@ class Trainer:
 
     def _load(self, checkpoint: Path) -> None:
         load_weights(checkpoint, model=self.captioner)
-        if self.tail is not None:
-            load_weights(checkpoint, encoder=self.tail)
+        if self.trainable is not None and self.untrained is not None:
+            if "tuned" in load_config(checkpoint):
+                load_weights(checkpoint, encoder=self.trainable)
+            else:  # of a stage before
+                self.trainable.load_state_dict(self.untrained.state_dict())
+        self.averages.restart()
 
     def _captioner(self) -> Captioner:
         return Captioner(self.encoder, self.captioner, self.vocabulary)
@@ -351,15 +378,17 @@ class Trainer:
             return
         name = f"step-{self.position.step:07d}"
         self.position.objective = self.objective.state()
-        save_checkpoint(
-            self.run / name,
-            self.captioner,
-            self.config(),
-            model_card(self.config(), self.recipe),
-            tail=self.tail,
-            tensors=pack_tensors(self.optimizer, random),
-            training=self.position.to_json(),
-        )
+        tensors = pack_tensors(self.optimizer, random) | self.averages.pack()
+        with self.averages.shown():
+            save_checkpoint(
+                self.run / name,
+                self.captioner,
+                self.config(),
+                model_card(self.config(), self.recipe),
+                tail=self.tail,
+                tensors=tensors,
+                training=self.position.to_json(),
+            )
         pointers = read_pointers(self.run) | {"last": name} | ({"best": name} if best else {})
         write_pointers(self.run, pointers)
 
@@ -389,10 +418,11 @@ class Trainer:
         """Go back to the last checkpoint, if there is one."""
         if last := read_pointers(self.run).get("last"):
             tensors, training = load_training(self.run / last)
-            self._load(self.run / last)
             self.position = Position.from_json(training)
             if self.position.stage:
                 self.begin_stage(self.position.stage)
+            self._load(self.run / last)
+            self.averages.unpack(tensors)
             unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
             self.objective.load_state(self.position.objective)
         if self.fabric.is_global_zero:

@@ -92,14 +92,16 @@ class OptimizerRecipe:
     learning_rate: float = 5e-4
     weight_decay: float = 0.01
     betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
+    # Weights are evaluated and kept as means over about the last 1 / (1 - average) steps.
+    average: float = 0.0
     decay: float = 0.95  # rmsprop
     clip: float = 5.0  # largest norm of the gradient; 0: no limit
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2:
             raise ConfigError("optimizer.betas: must be two numbers")
-        if not all(0 <= share < 1 for share in (*self.betas, self.decay)):
-            raise ConfigError("optimizer: betas and decay must be from 0 to below 1")
+        if not all(0 <= share < 1 for share in (*self.betas, self.decay, self.average)):
+            raise ConfigError("optimizer: betas, decay and average must be from 0 to below 1")
         require_at_least(
             0,
             "optimizer",
@@ -138,6 +140,17 @@ class DevRecipe:
 
 
 @dataclass(frozen=True)
+class StageEncoderRecipe:
+    """What a further stage trains of the encoder: after a start with all of it frozen."""
+
+    train_from: str
+    learning_rate: float = EncoderRecipe.learning_rate
+
+    def __post_init__(self) -> None:
+        require_at_least(0, "then.encoder", learning_rate=self.learning_rate)
+
+
+@dataclass(frozen=True)
 class StageRecipe:
     """A further stage of a run. It starts from the best checkpoint so far.
 
@@ -146,6 +159,7 @@ class StageRecipe:
 
     objective: dict[str, Any]
     epochs: int
+    encoder: StageEncoderRecipe | None = None
     optimizer: OptimizerRecipe | None = None
     schedule: ScheduleRecipe | None = None
     batch: BatchRecipe | None = None
@@ -203,9 +217,12 @@ class Recipe:
         """
         stages = [replace(self, then=())]
         for stage in self.then:
+            before = stages[-1]
             given = {f.name: getattr(stage, f.name) for f in fields(stage)}
             changes = {name: value for name, value in given.items() if value is not None}
-            stages.append(replace(stages[-1], **changes))
+            if stage.encoder is not None:
+                changes["encoder"] = replace(before.encoder, **vars(stage.encoder))
+            stages.append(replace(before, **changes))
         return stages
 
 
