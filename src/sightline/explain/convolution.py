@@ -39,8 +39,10 @@ class Convolution:
         ledger: Tensor | None,
         before: "Convolution | None" = None,
     ) -> None:
-        self.start, self.ledger = x if before is None else before.start, ledger
+        self.start: Tensor = x if before is None else before.start
+        self.links: tuple[Link, ...] = ()
         self._before = () if before is None else before.links
+        self.ledger = ledger
         self._given = x.detach(), weight.detach(), None if bias is None else bias.detach(), options
         with torch.no_grad():
             self._z = functional.conv2d(x, weight, bias, **options)
@@ -139,8 +141,8 @@ class Kernel:
         if depthwise and self.options["stride"] == self.options["dilation"] == (1, 1):
             top, left = self.options["padding"]
             flipped = self.weight.flip(2, 3)
-            back = {"padding": (height - 1 - top, width - 1 - left), "groups": len(flipped)}
-            return lambda c, x: functional.conv2d(c, flipped, **back)
+            padding, groups = (height - 1 - top, width - 1 - left), len(flipped)
+            return lambda c, x: functional.conv2d(c, flipped, padding=padding, groups=groups)
         return self._gradient
 
     def _gradient(self, c: Tensor, x: Tensor) -> Tensor:
