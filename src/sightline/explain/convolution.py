@@ -20,8 +20,8 @@ class Convolution:
     original code leaves it out; but batch norms, folded, leave biases that outweigh a plain
     background, which would be handed their share. Where nothing raised the sum, all is absorbed.
 
-    With `before`, whose rectified output `x` is, relevance goes through both in one step: so no
-    more than one product is ever made of the multipliers of a feature map, and that in place.
+    With `before`, whose rectified output `x` is, relevance goes through both in one step. Nobody
+    else holds the multipliers in between, so that they can be overwritten.
 
     >>> x = torch.tensor([1.0, 2.0, -1.0]).view(1, 3, 1, 1).requires_grad_()
     >>> weight = torch.tensor([3.0, -1.0, -1.0]).view(1, 3, 1, 1)
@@ -43,7 +43,8 @@ class Convolution:
         self.links: tuple[Link, ...] = ()
         self._before = () if before is None else before.links
         self.ledger = ledger
-        self._given = x.detach(), weight.detach(), None if bias is None else bias.detach(), options
+        bias = None if bias is None else bias.detach()
+        self._given = x.detach(), weight.detach(), bias, options, before is not None
         with torch.no_grad():
             self._z = functional.conv2d(x, weight, bias, **options)
 
@@ -58,9 +59,15 @@ class Link:
     """A convolution among those that are fed by one another alone."""
 
     def __init__(
-        self, y: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None, options: dict[str, Any]
+        self,
+        y: Tensor,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        options: dict[str, Any],
+        rectified: bool,
     ) -> None:
-        self._y, self._given = y, (x, weight, bias, options)
+        self._y, self._given = y, (x, weight, bias, options, rectified)
         self._parts: Parts | None = None  # until there is relevance
 
     def pull(self, c: Tensor, counts: bool, owned: bool) -> tuple[Tensor, Tensor | None]:
@@ -80,15 +87,21 @@ class Parts:
     """What a convolution adds up, without what lowers the sum.
 
     An input of both signs is taken as two inputs, of one sign each, with the weights of that sign.
+    One that is known to be `rectified`, or turns out to have no number below 0, spares half of it.
     """
 
     def __init__(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None, options: dict[str, Any]
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        options: dict[str, Any],
+        rectified: bool,
     ) -> None:
         self._x, self._bias = x, None if bias is None else bias.clamp(min=0)
         self._kernels = [Kernel(weight.clamp(min=0), options)]
         self._positive: Tensor | None = None
-        if x.amin() < 0:  # (after a rectifier it is not, and half of the work is spared)
+        if not rectified and x.amin() < 0:
             self._kernels.append(Kernel(weight.clamp(max=0), options))
             self._positive = (x > 0).to(x.dtype)
 
