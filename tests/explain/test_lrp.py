@@ -9,7 +9,7 @@ from torch import nn
 from sightline.encoders.regions import Regions
 from sightline.errors import SightlineError
 from sightline.explain.gradients import grad_cam, gradient_input
-from sightline.explain.lrp import lrp
+from sightline.explain.lrp import lrp, lrp_words
 from sightline.explain.relevance import Relevance
 from sightline.explain.subject import Subject
 from sightline.models.interface import CaptionModel, Unrolled
@@ -123,6 +123,11 @@ def test_later_words_change_nothing(method, model, subject):
 def test_regions_that_are_not_there_have_no_relevance(model, subject):
     assert (lrp(subject).regions[1, :, 3] == 0).all()
     assert (grad_cam(subject).regions[1, :, 3] == 0).all()
+
+
+def test_words_alone_have_the_relevance_they_have_beside_the_regions(subject):
+    torch.testing.assert_close(lrp_words(subject), lrp(subject).words, rtol=0, atol=1e-12)
+    torch.testing.assert_close(lrp_words(subject, 0.3), lrp(subject, 0.3).words, rtol=0, atol=1e-12)
 
 
 def test_weights_keep_no_gradient(model, subject):

@@ -109,6 +109,40 @@ def test_convolutions_follow_alpha_beta(groups, kernel, stride, padding, rectifi
     assert (ledger[1] == 0).all()
 
 
+def test_convolutions_that_feed_one_another_are_pulled_as_if_they_were_apart():
+    """In one step where a rectifier is all that stands between; `apart`, a copy does, too."""
+    torch.manual_seed(0)
+    first, depthwise = nn.Conv2d(3, 6, 1), nn.Conv2d(6, 6, 5, padding=(2, 1), groups=6)
+    layers = [layer.requires_grad_(False).double() for layer in (first, depthwise)]
+    last = nn.Conv2d(6, 4, 3, 2).requires_grad_(False).double()
+
+    def network(x, between):
+        for layer in layers:
+            x = between(functional.relu6(layer(x)))
+        # Two that are fed by the same output, which is itself part of the sum.
+        return last(x) + last(x) + functional.max_pool2d(x, 3, 2)[:, :4]
+
+    x = torch.randn(2, 3, 7, 9).double() * 3
+    together, apart = (
+        pull(lambda x: network(x, lambda y: y), x),
+        pull(lambda x: network(x, torch.clone), x),
+    )
+    for one, other in zip(together, apart, strict=True):
+        torch.testing.assert_close(one, other)
+    found, start, ledger = together
+    torch.testing.assert_close(found.sum() + ledger.sum(), start.sum())
+    assert found.abs().sum() > 0
+
+
+def test_padding_keeps_nothing():
+    x = torch.randn(2, 3, 4, 5).double()
+    weight = torch.rand(7, 8).double()
+    found, start, ledger = pull(lambda x: functional.pad(x, (1, 2, 3, 0)) * weight, x)
+    torch.testing.assert_close(found, x * weight[3:, 1:6])
+    assert start.shape == (2, 3, 7, 8)
+    assert (ledger == 0).all()
+
+
 def test_a_rectifier_that_is_not_right_after_the_convolution_counts_too():
     torch.manual_seed(0)
     layer = nn.Conv2d(3, 4, 3).requires_grad_(False).double()

@@ -20,6 +20,9 @@ class Convolution:
     original code leaves it out; but batch norms, folded, leave biases that outweigh a plain
     background, which would be handed their share. Where nothing raised the sum, all is absorbed.
 
+    With `before`, whose rectified output `x` is, relevance goes through both in one step. Nobody
+    else holds the multipliers in between, so that they can be overwritten.
+
     >>> x = torch.tensor([1.0, 2.0, -1.0]).view(1, 3, 1, 1).requires_grad_()
     >>> weight = torch.tensor([3.0, -1.0, -1.0]).view(1, 3, 1, 1)
     >>> z = Convolution(x, weight, None, ONE_BY_ONE, torch.zeros(2, 1, requires_grad=True)).output()
@@ -34,67 +37,132 @@ class Convolution:
         bias: Tensor | None,
         options: dict[str, Any],
         ledger: Tensor | None,
+        before: "Convolution | None" = None,
     ) -> None:
-        self.x, self.ledger = x, ledger
+        self.start: Tensor = x if before is None else before.start
+        self.links: tuple[Link, ...] = ()
+        self._before = () if before is None else before.links
+        self.ledger = ledger
+        bias = None if bias is None else bias.detach()
+        self._given = x.detach(), weight.detach(), bias, options, before is not None
         with torch.no_grad():
-            self.z = functional.conv2d(x, weight, bias, **options)
-            self.parts = Parts(x.detach(), weight.detach(), bias, options)
+            self._z = functional.conv2d(x, weight, bias, **options)
 
     def output(self, rectify: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """The sum or, all in one step, what a rectifier leaves of it: either has its relevance."""
-        y = self.z if rectify is None else rectify(self.z)
-        return apply(_Convolve, self.x, y, self.parts, self.ledger)
+        y = self._z if rectify is None else rectify(self._z)
+        self.links = (*self._before, Link(y, *self._given))
+        return apply(_Convolve, self.start, y, self.links, self.ledger)
+
+
+class Link:
+    """A convolution among those that are fed by one another alone."""
+
+    def __init__(
+        self,
+        y: Tensor,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        options: dict[str, Any],
+        rectified: bool,
+    ) -> None:
+        self._y, self._given = y, (x, weight, bias, options, rectified)
+        self._parts: Parts | None = None  # until there is relevance
+
+    def pull(self, c: Tensor, counts: bool, owned: bool) -> tuple[Tensor, Tensor | None]:
+        """Multipliers of the input, of those of `y`, and what is absorbed, if it `counts`.
+
+        Multipliers that are `owned` are overwritten.
+        """
+        if self._parts is None:  # once for all words
+            self._parts = Parts(*self._given)
+            self._share, self._lost = self._parts.share(self._y, counts)
+        absorbed = None if self._lost is None else count(c, self._lost)
+        shared = c.mul_(self._share) if owned else c * self._share
+        return self._parts.pull(shared), absorbed
 
 
 class Parts:
     """What a convolution adds up, without what lowers the sum.
 
     An input of both signs is taken as two inputs, of one sign each, with the weights of that sign.
+    One that is known to be `rectified`, or turns out to have no number below 0, spares half of it.
     """
 
     def __init__(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None, options: dict[str, Any]
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        options: dict[str, Any],
+        rectified: bool,
     ) -> None:
-        self.options = options
-        self.positive = None if x.amin() >= 0 else (x > 0).to(x.dtype)
-        if self.positive is None:  # after a rectifier; half of the work is spared
-            self.x, self.weight = x, weight.clamp(min=0)
-        else:
-            self.x = self._join(x.clamp(min=0), x.clamp(max=0))
-            self.weight = torch.cat([weight.clamp(min=0), weight.clamp(max=0)], 1)
-        self.bias = (
-            weight.new_zeros(()) if bias is None else bias.detach().clamp(min=0)[:, None, None]
-        )
-        self.sum = functional.conv2d(self.x, self.weight, None, **options) + self.bias
+        self._x, self._bias = x, None if bias is None else bias.clamp(min=0)
+        self._kernels = [Kernel(weight.clamp(min=0), options)]
+        self._positive: Tensor | None = None
+        if not rectified and x.amin() < 0:
+            self._kernels.append(Kernel(weight.clamp(max=0), options))
+            self._positive = (x > 0).to(x.dtype)
 
-    def share(self, y: Tensor) -> Tensor:
-        """What a unit of the parts has of `y`; nothing where there are none, 0 / 0 or y / 0."""
-        return (y / self.sum).nan_to_num_(0, 0, 0)
+    def share(self, y: Tensor, counts: bool) -> tuple[Tensor, Tensor | None]:
+        """What a unit of the parts has of `y`, and, if that `counts`, what is lost of `y`.
+
+        Where there are no parts, 0 / 0 or y / 0, they have nothing, and all is lost.
+        """
+        total = self._sum()
+        if not counts:
+            return torch.div(y, total, out=total).nan_to_num_(0, 0, 0), None
+        share = (y / total).nan_to_num_(0, 0, 0)
+        inputs = total if self._bias is None else total - self._bias[:, None, None]
+        return share, losses(y - share * inputs, torch.zeros_like(y))
 
     def pull(self, c: Tensor) -> Tensor:
         """Multipliers of the input, of those of the sum."""
-        onward = self._transposed(c.contiguous(memory_format=torch.channels_last))
-        if self.positive is None:
-            return onward
-        risen, lowered = torch.unflatten(onward, 1, (self.options["groups"], 2, -1)).unbind(2)
+        c = c.contiguous(memory_format=torch.channels_last)
+        risen, *lowered = [kernel.transposed(c, self._x) for kernel in self._kernels]
+        if self._positive is None:
+            return risen
         # (By a number of 0 or 1: several times as fast as by a mask.)
-        return torch.lerp(lowered.flatten(1, 2), risen.flatten(1, 2), self.positive)
+        return lowered[0].lerp_(risen, self._positive)
 
-    def _join(self, risen: Tensor, lowered: Tensor) -> Tensor:
-        """Two inputs, group by group."""
-        groups = (self.options["groups"], -1)
-        both = torch.cat([torch.unflatten(part, 1, groups) for part in (risen, lowered)], 2)
-        return both.flatten(1, 2).contiguous(memory_format=torch.channels_last)
+    def _sum(self) -> Tensor:
+        if self._positive is None:
+            return self._kernels[0].sum(self._x, self._bias)
+        risen, lowered = self._kernels
+        total = risen.sum(self._x.clamp(min=0), self._bias)
+        return total.add_(lowered.sum(self._x.clamp(max=0), None))
 
-    def _transposed(self, c: Tensor) -> Tensor:
-        if self.weight.shape[2:] == (1, 1) and self.options == ONE_BY_ONE:
-            rows = c.movedim(1, -1)
-            products = rows.reshape(-1, len(self.weight)) @ self.weight[:, :, 0, 0]
-            return products.view(*rows.shape[:-1], -1).movedim(-1, 1)
+
+class Kernel:
+    """Weights `(O, I / groups, h, w)` of a convolution, and the way back through it."""
+
+    def __init__(self, weight: Tensor, options: dict[str, Any]) -> None:
+        self.weight, self.options = weight, options
+        self.transposed = self._choose()
+
+    def sum(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        return functional.conv2d(x, self.weight, bias, **self.options)
+
+    def _choose(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """The fastest way from multipliers of sums, and an input, to its multipliers."""
+        height, width = self.weight.shape[2:]
+        if (height, width) == (1, 1) and self.options == ONE_BY_ONE:
+            matrix = self.weight[:, :, 0, 0]
+            return lambda c, x: (c.movedim(1, -1) @ matrix).movedim(-1, 1)
+        depthwise = self.weight.shape[1] == 1 and self.options["groups"] == len(self.weight)
+        if depthwise and self.options["stride"] == self.options["dilation"] == (1, 1):
+            top, left = self.options["padding"]
+            flipped = self.weight.flip(2, 3)
+            padding, groups = (height - 1 - top, width - 1 - left), len(flipped)
+            return lambda c, x: functional.conv2d(c, flipped, padding=padding, groups=groups)
+        return self._gradient
+
+    def _gradient(self, c: Tensor, x: Tensor) -> Tensor:
         options = [self.options[name] for name in ("stride", "padding", "dilation")]
         passed: Tensor = torch.ops.aten.convolution_backward(
             c,
-            self.x,
+            x,
             self.weight,
             None,
             *options,
@@ -108,18 +176,17 @@ class Parts:
 
 class _Convolve(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, parts: Parts, ledger: Tensor | None) -> Tensor:
-        ctx.save_for_backward(y)
-        ctx.parts, ctx.counts, ctx.share, ctx.lost = parts, ledger is not None, None, None
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor, links: tuple[Link, ...], ledger: Tensor | None
+    ) -> Tensor:
+        ctx.links, ctx.counts = links, ledger is not None
         return y[...]  # (`view_as` would lose that channels are last)
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        if ctx.share is None:  # once for all words
-            (y,) = ctx.saved_tensors
-            ctx.share = ctx.parts.share(y)
-            if ctx.counts:
-                passed = ctx.share * (ctx.parts.sum - ctx.parts.bias)
-                ctx.lost = losses(y - passed, torch.zeros_like(y))
-        absorbed = count(c, ctx.lost) if ctx.counts else None
-        return ctx.parts.pull(c * ctx.share), None, None, absorbed
+        ledger: Tensor | None = None
+        for i, link in enumerate(reversed(ctx.links)):
+            c, absorbed = link.pull(c, ctx.counts, owned=i > 0)
+            if absorbed is not None:
+                ledger = absorbed if ledger is None else ledger + absorbed
+        return c, None, None, ledger

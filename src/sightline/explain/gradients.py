@@ -23,7 +23,7 @@ def gradient_input(subject: Subject) -> Evidence:
     return Evidence(
         pulled.total.T,
         (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1),
-        word_relevance(pulled, subject),
+        word_relevance(pulled.words),
         None if pixels is None else pixels.transpose(0, 1),
     )
 
@@ -35,7 +35,7 @@ def grad_cam(subject: Subject) -> Evidence:
     it is the published method. For words, the summed gradient of their vectors.
     """
     pulled = pull_words(subject, Tracing())
-    return Evidence(pulled.total.T, _cam(subject, pulled), _word_gradients(subject, pulled))
+    return Evidence(pulled.total.T, _cam(subject, pulled), _word_gradients(pulled))
 
 
 def guided_backpropagation(subject: Subject) -> Evidence:
@@ -47,7 +47,7 @@ def guided_backpropagation(subject: Subject) -> Evidence:
     return Evidence(
         pulled.total.T,
         pulled.regions.sum(-1).transpose(0, 1),
-        _word_gradients(subject, pulled),
+        _word_gradients(pulled),
         _guided_pixels(subject, pulled),
     )
 
@@ -66,7 +66,7 @@ def guided_grad_cam(subject: Subject) -> Evidence:
     return Evidence(
         pulled.total.T,
         cam * pulled.regions.sum(-1).transpose(0, 1),
-        _word_gradients(subject, pulled),
+        _word_gradients(pulled),
         pixels,
     )
 
@@ -78,9 +78,8 @@ def _cam(subject: Subject, pulled: Pulled) -> Tensor:
     return (weights.transpose(0, 1) @ vectors.transpose(1, 2)).detach()
 
 
-def _word_gradients(subject: Subject, pulled: Pulled) -> Tensor:
-    ones = [(vectors.new_ones(()), c) for vectors, c in pulled.words]
-    return word_relevance(pulled._replace(words=ones), subject)
+def _word_gradients(pulled: Pulled) -> Tensor:
+    return word_relevance([(vectors.new_ones(()), c) for vectors, c in pulled.words])
 
 
 def _guided_pixels(subject: Subject, pulled: Pulled) -> Tensor | None:

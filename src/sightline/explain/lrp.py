@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sightline.explain.pulling import Pulled, pull_regions, pull_words
+from sightline.explain.pulling import pull_previous, pull_regions, pull_words
 from sightline.explain.relevance import Relevance
 from sightline.explain.subject import Evidence, Subject
 
@@ -30,7 +30,7 @@ def lrp(subject: Subject, epsilon: float = EPSILON) -> Evidence:
     return Evidence(
         pulled.total.T,
         regions,
-        word_relevance(pulled, subject),
+        word_relevance(pulled.words),
         pixels,
         bias,
         by_epsilon,
@@ -38,9 +38,22 @@ def lrp(subject: Subject, epsilon: float = EPSILON) -> Evidence:
     )
 
 
-def word_relevance(pulled: Pulled, subject: Subject) -> Tensor:
-    """Σ x c over each previous word's vector `(B, N, T)`."""
-    relevance = torch.zeros(*pulled.total.shape, subject.tokens.shape[2], dtype=pulled.total.dtype)
-    for vectors, c in pulled.words:
-        relevance = relevance + (vectors * c).sum(-1)
-    return relevance.transpose(0, 1)
+def lrp_words(subject: Subject, epsilon: float = EPSILON) -> Tensor:
+    """The relevance of previous words alone `(B, N, T)`, `Evidence.words` of `lrp`.
+
+    It takes a fraction of the time: what the picture says is not followed to its regions.
+
+    >>> from sightline.encoders.regions import Regions
+    >>> from sightline.models.registry import create_model
+    >>> model = create_model("soft_attention", 6, 5, {"state_width": 4}).eval()
+    >>> regions = Regions(torch.ones(1, 3, 5), torch.ones(1, 3) > 0, torch.zeros(1, 3, 4))
+    >>> asked = torch.tensor([[[1, 4]]]), torch.tensor([[0, 1]]), torch.tensor([[4, 5]])
+    >>> lrp_words(Subject(model, regions, *asked)).shape
+    torch.Size([1, 2, 2])
+    """
+    return word_relevance(pull_previous(subject, Relevance(epsilon=epsilon)))
+
+
+def word_relevance(words: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Σ x c over each previous word's vector `(B, N, T)`, of vectors and multipliers."""
+    return torch.stack([(vectors * c).sum(-1) for vectors, c in words]).sum(0).transpose(0, 1)

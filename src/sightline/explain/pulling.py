@@ -1,5 +1,6 @@
 """Pulling words back to what they were said of: all words of a caption in one backward pass."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,26 @@ class Pulled(NamedTuple):
 
 def pull_words(subject: Subject, mode: Tracing) -> Pulled:
     """From the logits asked for to the regions and to the vectors of the words before."""
+    total, vectors, words = _trace(subject, mode)
+    ledger = mode.ledger if isinstance(mode, Relevance) else None
+    inputs = [vectors, *words] if ledger is None else [vectors, *words, ledger]
+    found = _pull(total, inputs)
+    return Pulled(
+        total.detach().T,
+        found[0],
+        _first_rows(words, found[1:]),
+        None if ledger is None else found[-1],
+    )
+
+
+def pull_previous(subject: Subject, mode: Tracing) -> list[tuple[Tensor, Tensor]]:
+    """`Pulled.words` alone: nothing is taken on to the regions, where most of the work would be."""
+    total, _, words = _trace(subject, mode)
+    return _first_rows(words, _pull(total, words))
+
+
+def _trace(subject: Subject, mode: Tracing) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """The logits `(B, N)` asked for, and what they are made of: regions, and words' vectors."""
     model, given = subject.model, subject.regions
     vectors = given.vectors.detach().requires_grad_()
     regions = Regions(vectors, given.mask, given.boxes)
@@ -40,20 +61,25 @@ def pull_words(subject: Subject, mode: Tracing) -> Pulled:
             f"{type(model).__name__}: it takes words otherwise than one vector for each; explain "
             "the captioners of an ensemble one by one"
         )
-    ledger = mode.ledger if isinstance(mode, Relevance) else None
-    inputs = [vectors, *words] if ledger is None else [vectors, *words, ledger]
+    return total, vectors, words
+
+
+def _pull(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    """Multipliers of inputs, for each of N words, N first."""
     one_word_each = torch.eye(total.shape[1], dtype=total.dtype, device=total.device)
 
     def pull_one(c: Tensor) -> tuple[Tensor, ...]:
         return torch.autograd.grad(total, inputs, c, materialize_grads=True)
 
-    found = torch.func.vmap(pull_one)(one_word_each[:, None].expand(-1, len(total), -1))
-    return Pulled(
-        total.detach().T,
-        found[0],
-        [(leaf.detach()[:, 0], c[:, :, 0]) for leaf, c in zip(words, found[1:], strict=False)],
-        None if ledger is None else found[-1],
+    found: tuple[Tensor, ...] = torch.func.vmap(pull_one)(
+        one_word_each[:, None].expand(-1, len(total), -1)
     )
+    return found
+
+
+def _first_rows(words: list[Tensor], found: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Without the axis K: there is one caption for each picture."""
+    return [(leaf.detach()[:, 0], c[:, :, 0]) for leaf, c in zip(words, found, strict=False)]
 
 
 def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> Tensor:

@@ -26,6 +26,7 @@ from sightline.explain.rules import (
     halve,
     multiply,
     normalise,
+    pad,
     refuse,
 )
 
@@ -38,7 +39,7 @@ SQUASHES = {"tanh", "relu6"}
 # What is linear in its first input, or picks from it: the gradient is the rule.
 PLAIN = {
     *("cat", "stack", "split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
-    *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg", "pad"),
+    *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg"),
     *("__getitem__", "gather", "masked_fill", "detach", "relu", "max_pool2d", "dropout"),
 }
 
@@ -143,7 +144,9 @@ class Relevance(Tracing):
         if pictures:
             self.ledger = torch.zeros(2, pictures, dtype=dtype, device=device, requires_grad=True)
         self._looks: dict[int, Looks] = {}
-        self._convolved: tuple[Tensor, Convolution] | None = None  # the last one
+        # The last convolution, and the last with a rectifier; either with its output.
+        self._convolved: tuple[Tensor, Convolution] | None = None
+        self._rectified: tuple[Tensor, Convolution] | None = None
 
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -157,7 +160,9 @@ class Relevance(Tracing):
         if name == "conv2d" and args[0].requires_grad:
             return self._convolve(*args, **kwargs)
         if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
-            return self._convolved[1].output(function)
+            return self._rectify(function)
+        if name == "pad" and args[0].requires_grad:
+            return pad(*args, **kwargs)
         if name == "matmul" and args[0].dim() == 3 and _weighs(*args):
             return self._look(*args)
         if name == "div":  # (a divisor is a constant)
@@ -222,9 +227,19 @@ class Relevance(Tracing):
         groups: int = 1,
     ) -> Tensor:
         options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        convolution = Convolution(x, weight, bias, options, self.ledger)
+        before = None
+        if self._rectified and x is self._rectified[0]:
+            before = self._rectified[1]
+        convolution = Convolution(x, weight, bias, options, self.ledger, before)
         output = convolution.output()
         self._convolved = output, convolution
+        return output
+
+    def _rectify(self, rectifier: Callable[..., Tensor]) -> Tensor:
+        assert self._convolved is not None
+        convolution = self._convolved[1]
+        output = convolution.output(rectifier)
+        self._rectified = output, convolution
         return output
 
 

@@ -11,6 +11,7 @@ The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, s
 convolutions, Arras et al. 2017 for gates.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -113,6 +114,17 @@ def normalise(
     if bias is None:
         return y
     return absorb(y + bias.detach(), bias.detach(), 0.0, ledger)
+
+
+def pad(x: Tensor, amounts: Sequence[int], mode: str = "constant", value: float = 0.0) -> Tensor:
+    """`functional.pad`, whose gradient is a view: torch's own makes a copy of it.
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch.autograd.grad(pad(x, (1, 0)), x, torch.tensor([3.0, 4.0, 5.0]))[0].tolist()
+    [4.0, 5.0]
+    """
+    assert (mode, value or 0.0) == ("constant", 0.0), "only zeros have no relevance"
+    return apply(_Pad, x, tuple(amounts))
 
 
 def refuse(x: Tensor, name: str) -> Tensor:
@@ -232,6 +244,19 @@ class _Scale(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
         return c * ctx.factor, None
+
+
+class _Pad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, amounts: tuple[int, ...]) -> Tensor:
+        ctx.shape, ctx.amounts = x.shape, amounts
+        return functional.pad(x, amounts)
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        for axis, before in enumerate(ctx.amounts[::2], 1):  # from the last axis on
+            c = c.narrow(-axis, before, ctx.shape[-axis])
+        return c, None
 
 
 class _Refuse(torch.autograd.Function):
