@@ -14,6 +14,7 @@ from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import negative_log_likelihood
 from sightline.training.lrp_inference import (
     LastLinear,
+    counterweights,
     feature_evidence,
     picture_support,
     weigh_logits,
@@ -23,7 +24,8 @@ from tiny_models import CASES, REGION_DIM, create
 
 CONTENT = ("dog", "cat", "cup", "red", "sits", "runs", "green")
 STOP = ("a", "the", "of", "on", "is", "and", "with")
-FORMS = ("logit", "feature")
+PAPER_FORMS = ("logit", "feature")
+FORMS = (*PAPER_FORMS, "counterweight")
 
 
 def make_batch(weight=1.0):
@@ -59,26 +61,30 @@ def prefer(model, words):
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
-def test_support_is_the_mean_of_the_normalised_relevance_that_lrp_gives(name, variant):
-    """Of all words of all captions in one pass, and of a caption by itself."""
+def test_support_is_of_the_relevance_that_lrp_gives(name, variant):
+    """Its mean when normalised, or its part of all; of all captions in one pass, and of each."""
     model, batch = create(name, variant).train(), make_batch()
     words = torch.randint(4, 11, batch.targets.shape, generator=torch.manual_seed(0))
     explained = (batch.targets != PAD) & (words != 7)
     assert explained.sum() < (batch.targets != PAD).sum()
     state = torch.get_rng_state()
     support = picture_support(model, batch.regions, batch.inputs, words, explained)
+    part = picture_support(model, batch.regions, batch.inputs, words, explained, of="total")
     assert torch.equal(torch.get_rng_state(), state)  # no dropout
     assert model.training
     assert not support.requires_grad
     assert not support[~explained].any()
+    assert not part[~explained].any()
     model.eval()
     for b, k, t in explained.nonzero().tolist():
         place, word = torch.tensor([[t]]), words[b, k, t].view(1, 1)
         caption = batch.inputs[b, k, : t + 1].view(1, 1, -1)
-        relevance = lrp(Subject(model, batch.regions[b : b + 1], caption, place, word)).regions
-        of_regions = relevance[0, 0, batch.regions.mask[b]]
+        relevance = lrp(Subject(model, batch.regions[b : b + 1], caption, place, word))
+        of_regions = relevance.regions[0, 0, batch.regions.mask[b]]
         expected = (of_regions / of_regions.abs().max()).mean()
         torch.testing.assert_close(support[b, k, t], expected)
+        total = of_regions.abs().sum() + relevance.words.abs().sum()
+        torch.testing.assert_close(part[b, k, t], of_regions.sum() / total)
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
@@ -115,6 +121,28 @@ def test_a_word_said_as_often_as_it_is_true_is_taught_down_by_support(support, s
     assert step.abs() > 0.01
 
 
+@pytest.mark.parametrize("shift", [4.0, -4.0])
+def test_counterweights_teach_that_less_support_is_less_probability(shift):
+    """The same word as often true in either place, with and without support."""
+    truth = torch.tensor([[0.6, 0.3, 0.1]]).expand(2, -1)
+    logits = (truth.log() + shift).requires_grad_()
+    weights = counterweights(torch.tensor([0.4, 0.2]), torch.tensor([True, True]), strength=3.0)
+    torch.testing.assert_close(weights, torch.tensor([-0.3, 0.3]))
+    weighed = weigh_logits(logits, torch.tensor([0, 0]), weights)
+    functional.cross_entropy(weighed, truth, reduction="sum").backward()
+    supported, unsupported = (-logits.grad[:, 0]).tolist()
+    assert supported > 0.01
+    assert unsupported < -0.01
+
+
+def test_counterweights_are_around_the_mean_of_explained_words_and_at_most_one():
+    support = torch.tensor([[0.5, 9.0, -0.5], [0.0, 9.0, 9.0]])
+    explained = support < 9
+    weights = counterweights(support, explained, strength=4.0)
+    assert weights.tolist() == [[-1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    assert not counterweights(support, explained & False, strength=4.0).any()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_where_nothing_is_explained_it_is_cross_entropy(form):
     """All words are stop words: every weight is one."""
@@ -140,18 +168,24 @@ def test_stop_words_and_special_words_are_left_alone(form):
         assert torch.equal(terms["inferred"].total, terms["nll"].total) != touched
 
 
-@pytest.mark.parametrize("likelihood", [0.0, 0.3])
-def test_the_loss_mixes_both_likelihoods_and_weights_are_constants(likelihood):
+@pytest.mark.parametrize(
+    ("form", "likelihood"), [("logit", 0.0), ("logit", 0.3), ("counterweight", 0.3)]
+)
+def test_the_loss_mixes_both_likelihoods_and_weights_are_constants(form, likelihood):
     """Its gradient is that of a loss whose weights were worked out beforehand (eq. 12)."""
     model, batch = create("grid_td", 0), make_batch()
     prefer(model, [4, 6, 8])
     said = batch.targets != PAD
-    terms = make_objective(likelihood=likelihood).terms(model, batch, 0)
+    terms = make_objective(form, likelihood=likelihood).terms(model, batch, 0)
     found = gradient_of(loss_of(terms), model)
 
     unrolled = model(batch.regions, batch.inputs)
     words = unrolled.logits.argmax(-1)
-    support = picture_support(model, batch.regions, batch.inputs, words, said).detach()
+    given = (model, batch.regions, batch.inputs, words, said)
+    if form == "logit":
+        support = picture_support(*given)
+    else:
+        support = counterweights(picture_support(*given, of="total"), said, 4.0)
     assert support[said].abs().min() > 0.01
     weighed = unrolled.logits + functional.one_hot(words, 11) * (
         support[..., None] * unrolled.logits.abs()
@@ -201,8 +235,9 @@ def test_what_is_reported_is_of_the_explained_words(form):
     known = [*CONTENT[: often - 4], "of", *CONTENT[often - 3 :]]
     explained = said & (words != often)
     terms = make_objective(form, known).terms(model, batch, 0)
-    if form == "logit":
-        support = picture_support(model, batch.regions, batch.inputs, words, explained)
+    if form != "feature":
+        of = "largest" if form == "logit" else "total"
+        support = picture_support(model, batch.regions, batch.inputs, words, explained, of)
     else:
         with LastLinear() as last:
             model(batch.regions, batch.inputs)
@@ -225,7 +260,7 @@ def test_a_stand_in_weighs_nothing(form):
     assert all(float(term.total.detach()) == 0 for term in terms.values())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", PAPER_FORMS)
 def test_parts_of_a_batch_add_up(form, monkeypatch):
     """So processes may share one; and captions are explained in as many passes as memory asks."""
     model, batch, objective = create("grid_td", 0), make_batch(), make_objective(form)
@@ -245,8 +280,9 @@ def test_parts_of_a_batch_add_up(form, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "logits"}, "must be one of logit, feature"),
+        ({"form": "logits"}, "must be one of logit, feature, counterweight"),
         ({"likelihood": 1.5}, "objective.likelihood: must be at most 1"),
+        ({"strength": -1}, "objective.strength: must be at least 0, not -1"),
         ({"likelihood": -1}, "objective.likelihood: must be at least 0, not -1"),
     ],
 )

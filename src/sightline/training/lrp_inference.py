@@ -33,12 +33,14 @@ class LRPInferenceOptions:
     """What is weighed, and how much that counts."""
 
     # The logit of the word, by the relevance of the picture (eq. 10-11); or what the last layer is
-    # given, by its own relevance, which costs next to nothing (as in the authors' later code).
-    form: Literal["logit", "feature"] = "logit"
+    # given, by its own relevance, which costs next to nothing (as in the authors' later code); or
+    # the logit, but against the relevance (see `counterweights`), which is not in the paper.
+    form: Literal["logit", "feature", "counterweight"] = "logit"
     likelihood: float = 0.5  # λ of eq. 12: the share of plain cross-entropy
+    strength: float = 4.0  # of counterweights, which are 1 at most
 
     def __post_init__(self) -> None:
-        require_at_least(0, "objective", likelihood=self.likelihood)
+        require_at_least(0, "objective", likelihood=self.likelihood, strength=self.strength)
         if self.likelihood > 1:
             raise ConfigError("objective.likelihood: must be at most 1")
 
@@ -47,7 +49,9 @@ class LRPInference(Objective):
     """L = λ CE(p) + (1 - λ) CE(p̂) (eq. 12), p̂ being weighed by relevance, which is a constant.
 
     At every place of a caption the captioner's own first choice is explained, unless it is a stop
-    word. Relevance is that of a pass without dropout.
+    word. Relevance is that of a pass without dropout. Weights are there in training only, and a
+    captioner makes up for them: to be taught that words without support are less likely, it takes
+    the form `counterweight`.
     """
 
     def __init__(self, options: LRPInferenceOptions) -> None:
@@ -66,6 +70,12 @@ class LRPInference(Objective):
         if self.options.form == "logit":
             support = picture_support(model, batch.regions, batch.inputs, words, explained)
             logits = weigh_logits(unrolled.logits, words, support)
+        elif self.options.form == "counterweight":
+            support = picture_support(
+                model, batch.regions, batch.inputs, words, explained, of="total"
+            )
+            weights = counterweights(support, explained, self.options.strength)
+            logits = weigh_logits(unrolled.logits, words, weights)
         else:
             x = last.x.to(last.weight.dtype)  # (mixed precision may have halved it)
             evidence = feature_evidence(x, last.weight, words, explained)
@@ -100,12 +110,38 @@ def weigh_logits(logits: Tensor, words: Tensor, support: Tensor) -> Tensor:
     return logits.scatter_add(-1, words[..., None], change)
 
 
-def picture_support(
-    model: nn.Module, regions: Regions, inputs: Tensor, words: Tensor, explained: Tensor
-) -> Tensor:
-    """mean(E) `(B, K, T)` of the words that are to be explained; 0 for others (eq. 11).
+def counterweights(support: Tensor, explained: Tensor, strength: float) -> Tensor:
+    """What `weigh_logits` is to take for support: more where there is less than the mean of it.
 
-    E is the relevance of the regions over its largest absolute value, so between -1 and 1.
+    What training adds to a logit, a captioner learns to leave out, and the other way round. So the
+    words with the most support are made to be learnt better than well, while those that the words
+    before suggest, rather than the picture, are said already and need not be learnt: without these
+    weights, which is how captions are made, less support is less probability. (The mean is that of
+    the batch, and where processes share one, of the part that each has.)
+
+    >>> support, explained = torch.tensor([0.5, 0.25, 0.0]), torch.tensor([True, True, False])
+    >>> counterweights(support, explained, 4.0).tolist()
+    [-0.5, 0.5, 0.0]
+    """
+    beyond = support - support[explained].mean()
+    return (-strength * beyond).clamp(-1, 1).masked_fill(~explained, 0.0)
+
+
+def picture_support(
+    model: nn.Module,
+    regions: Regions,
+    inputs: Tensor,
+    words: Tensor,
+    explained: Tensor,
+    of: Literal["largest", "total"] = "largest",
+) -> Tensor:
+    """Support `(B, K, T)` for the words that are to be explained, from -1 to 1; 0 for others.
+
+    That is mean(E) of equation 11, E being the relevance of the regions over its largest absolute
+    value; or, of the `total` of absolute relevance of regions and words, the part that speaks for
+    the word from the regions less the part that speaks against it from there. The first asks how
+    much of the picture speaks for a word, the second how much of what speaks does so from the
+    picture.
     """
     support = regions.vectors.new_zeros(words.shape)
     rows = explained.any(-1).nonzero()
@@ -113,12 +149,17 @@ def picture_support(
         for part in torch.split(rows, CAPTIONS) if len(rows) else ():
             b, k = part.unbind(1)
             own = inputs[b, k], words[b, k], explained[b, k]
-            support[b, k] = _caption_support(captioner, regions[b], *own)
+            support[b, k] = _caption_support(captioner, regions[b], *own, of)
     return support
 
 
 def _caption_support(
-    captioner: CaptionModel, regions: Regions, inputs: Tensor, words: Tensor, explained: Tensor
+    captioner: CaptionModel,
+    regions: Regions,
+    inputs: Tensor,
+    words: Tensor,
+    explained: Tensor,
+    of: Literal["largest", "total"],
 ) -> Tensor:
     """The same for captions `(n, T)`, each with a picture of its own: in one pass."""
     most = int(explained.sum(-1).max())
@@ -126,10 +167,17 @@ def _caption_support(
     subject = Subject(captioner, regions, inputs[:, None], places, words.gather(1, places))
     vectors = regions.vectors
     mode = Relevance(len(vectors), EPSILON, vectors.dtype, vectors.device)
-    relevance = (pull_words(subject, mode).regions * vectors).sum(-1)  # (N, n, L)
-    mean = relevance.sum(-1) / _largest(relevance).squeeze(-1) / regions.mask.sum(-1)
+    pulled = pull_words(subject, mode)
+    relevance = (pulled.regions * vectors).sum(-1)  # (N, n, L)
+    if of == "largest":
+        whole = _largest(relevance).squeeze(-1) * regions.mask.sum(-1)
+    else:
+        of_words = torch.stack([(word * c).sum(-1) for word, c in pulled.words]).sum(0)  # (N, n, T)
+        both = torch.cat([relevance, of_words], -1)
+        whole = both.abs().sum(-1).clamp(min=torch.finfo(both.dtype).tiny)
+    support = relevance.sum(-1) / whole
     # Captions with fewer words to explain than others are asked for some more.
-    found = torch.zeros_like(words, dtype=mean.dtype).scatter(1, places, mean.T)
+    found = torch.zeros_like(words, dtype=support.dtype).scatter(1, places, support.T)
     return found.masked_fill(~explained, 0.0)
 
 
