@@ -201,7 +201,6 @@ def test_masks_are_small_where_the_named_object_is(
 
 
 @pytest.mark.xdist_group("hierarchical")
-@torch.no_grad()
 def test_the_adversarial_stage_makes_captions_pass_for_a_persons_and_loses_no_bleu(
     train_once: Callable[[str], Path],
 ) -> None:
@@ -218,6 +217,7 @@ def test_the_adversarial_stage_makes_captions_pass_for_a_persons_and_loses_no_bl
     assert isinstance(before.model, Hierarchical)
     judge = before.model.discriminator
 
+    @torch.no_grad()
     def opinion(captions: Tensor) -> float:
         return judge(functional.pad(captions, (1, 0), value=START)).sigmoid().mean().item()
 
