@@ -49,7 +49,8 @@ class Discriminator(nn.Module):
         self.dropout = Dropout(dropout)
         # Ours: words of the scale of one, which `nn.Embedding` gives. An SRU has no matrix from
         # state to state, so that only its gates can tell a word that is right here from one that
-        # is right elsewhere; of Xavier's small words they are nearly linear, and learn it slowly.
+        # is right elsewhere. It learns faster so than from Xavier's small words, of which gates are
+        # nearly linear.
         for layer in self._layers:
             nn.init.ones_(layer.gate_bias[:width])  # b_f: what was wrong early is remembered
         for weight in (self.aspect.weight, self.verdict.weight):
