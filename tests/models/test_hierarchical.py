@@ -164,8 +164,11 @@ def test_goal_collapse_is_the_mean_cosine_of_pairs():
 
 def test_a_fresh_model_is_orthogonal_where_it_recurs_and_xavier_elsewhere():
     model = Hierarchical(50, 40, HierarchicalConfig(region_width=30, attention_width=20))
-    for layer in (model.manager, model.worker, *model.discriminator.extractor):
-        assert (layer.gate_bias == 0).all()
+    judges = list(model.discriminator.extractor)
+    for layer in (model.manager, model.worker, *judges):
+        forget, reset = layer.gate_bias.chunk(2)
+        assert (forget == (layer in judges)).all()  # the discriminator remembers from the start
+        assert (reset == 0).all()
         rows = layer.from_language.weight
         if layer.from_image is not None:
             rows = torch.cat([rows, layer.from_image.weight], 1)
@@ -181,12 +184,12 @@ def test_a_fresh_model_is_orthogonal_where_it_recurs_and_xavier_elsewhere():
         model.from_worker.weight[20:],
         model.context_to_output.weight,
         model.output.weight,
-        model.discriminator.embedding.weight,
         model.discriminator.aspect.weight,
         model.discriminator.verdict.weight,
     ):
         bound = (6 / sum(matrix.shape)) ** 0.5
         assert 0.6 * bound < matrix.abs().max() <= bound
+    assert 0.9 < model.discriminator.embedding.weight.std() < 1.1
     assert 0.006 < model.score.abs().max() <= 0.01  # it looks everywhere at first
     for bias in (model.project.bias, model.manager_to_goal.bias, model.from_worker.bias):
         assert (bias == 0).all()

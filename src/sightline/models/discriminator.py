@@ -47,7 +47,13 @@ class Discriminator(nn.Module):
         self.aspect = nn.Linear(width, aspects)
         self.verdict = nn.Linear(aspects, 1)
         self.dropout = Dropout(dropout)
-        for weight in (self.embedding.weight, self.aspect.weight, self.verdict.weight):
+        # Ours: words of the scale of one, which `nn.Embedding` gives. An SRU has no matrix from
+        # state to state, so that only its gates can tell a word that is right here from one that
+        # is right elsewhere. It learns faster so than from Xavier's small words, of which gates are
+        # nearly linear.
+        for layer in self._layers:
+            nn.init.ones_(layer.gate_bias[:width])  # b_f: what was wrong early is remembered
+        for weight in (self.aspect.weight, self.verdict.weight):
             nn.init.xavier_uniform_(weight)
         nn.init.zeros_(self.aspect.bias)
         nn.init.zeros_(self.verdict.bias)

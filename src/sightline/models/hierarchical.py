@@ -120,7 +120,7 @@ class Hierarchical(CaptionModel):
             "context": masked_mean(annotations, regions.mask),
         }
         if self.config.discriminator_sees_picture:
-            # Of length one, about that of a word: raw activations would drown the caption.
+            # Of length one: raw activations would drown the caption.
             picture = masked_mean(regions.vectors, regions.mask)
             memory["picture"] = functional.normalize(picture, 2, -1)
         return memory
