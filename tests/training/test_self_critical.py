@@ -70,28 +70,31 @@ def flat_gradient(loss, model):
 def exact_gradient(objective, model, batch):
     """Of -Σ p(y) r(y) over every caption y, per picture; and the probabilities."""
     captions = every_caption().expand(2, -1, -1)
-    logits = model(batch.regions, with_start(captions)).logits
+    logits = model(batch.regions, with_start(captions)).logits / objective.options.temperature
     probability = policy_log_probs(logits, captions, objective.limits).sum(-1).exp()
     rewards = objective.reward(captions, batch.images)
     return flat_gradient(-(probability * rewards).sum(), model), probability
 
 
-def test_the_policy_is_a_distribution_over_the_captions_that_can_be_drawn():
-    objective, model, batch = make_objective(), make_model(), make_batch()
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_the_policy_is_a_distribution_over_the_captions_that_can_be_drawn(temperature):
+    objective, model, batch = make_objective(temperature=temperature), make_model(), make_batch()
     _, probability = exact_gradient(objective, model, batch)
     torch.testing.assert_close(probability.sum(1), torch.ones(2).double())
     # And captions are drawn by it.
-    many = make_objective(samples=4000)
+    many = make_objective(samples=4000, temperature=temperature)
     drawn, _ = many.sample(model, batch)
     for number, caption in enumerate(every_caption()):
         share = (drawn == caption[: drawn.shape[2]]).all(-1).double().mean(1)
         torch.testing.assert_close(share, probability[:, number].detach(), atol=0.03, rtol=0)
 
 
-@pytest.mark.parametrize("baseline", ["others", "greedy"])
-def test_the_surrogate_has_the_policy_gradient_as_its_mean(baseline):
+@pytest.mark.parametrize(
+    "options", [{"baseline": "others"}, {"baseline": "greedy"}, {"temperature": 0.5}]
+)
+def test_the_surrogate_has_the_policy_gradient_as_its_mean(options):
     model, batch = make_model(), make_batch()
-    objective = make_objective(baseline=baseline, samples=32)
+    objective = make_objective(samples=32, **options)
     exact, _ = exact_gradient(objective, model, batch)
     torch.manual_seed(2)
     # The loss weighs a picture's samples as its captions, of which there are two.
@@ -203,6 +206,8 @@ def test_weights_add_up_and_the_end_counts_as_a_word():
         ({"reward": {"cidre_d": 1}}, "no metric is called 'cidre_d'; did you mean 'cider_d'?"),
         ({"reward": {}}, "name a metric"),
         ({"samples": 1}, "a mean over the others needs at least 2"),
+        ({"temperature": 0}, "objective.temperature: must be above 0"),
+        ({"temperature": 0.5, "sampling": "beam"}, "temperature: a beam search has none"),
         ({"samples": 0, "baseline": "greedy"}, "objective.samples: must be at least 1, not 0"),
     ],
 )

@@ -34,13 +34,20 @@ def captioning(model: nn.Module) -> Iterator[CaptionModel]:
         captioner.train(was_training)
 
 
-def draw(captioner: CaptionModel, memory: Memory, count: int, limits: Constraints) -> Tensor:
+def draw(
+    captioner: CaptionModel,
+    memory: Memory,
+    count: int,
+    limits: Constraints,
+    temperature: float = 1.0,
+) -> Tensor:
     """Captions `(B, count, T)` from the captioner's distribution.
 
     The seed comes from torch's global generator, whose state a checkpoint keeps.
     """
     seed = int(torch.randint(2**31, ()))
-    return sample(captioner, memory, SampleOptions(count, seed=seed, constraints=limits)).tokens
+    options = SampleOptions(count, temperature, seed=seed, constraints=limits)
+    return sample(captioner, memory, options).tokens
 
 
 def draw_with_rollouts(

@@ -33,6 +33,9 @@ class SelfCriticalOptions:
     samples: int = 5  # captions per picture
     # From the model's distribution, or the captions of a beam search (Cornia et al. 2020).
     sampling: Literal["multinomial", "beam"] = "multinomial"
+    # Of the distribution that captions are drawn from and that learns. Below 1 it is nearer to what
+    # a beam search finds, and rid of the stray words that label smoothing leaves possible.
+    temperature: float = 1.0
     # The reward of the greedy caption, or the mean of the picture's other samples (Luo 2020).
     baseline: Literal["others", "greedy"] = "others"
     count_end: bool = True  # the end is a word of CIDEr-D; without, captions learn to end in "a"
@@ -44,6 +47,10 @@ class SelfCriticalOptions:
         require_at_least(1, "objective", samples=self.samples, max_length=self.max_length)
         if self.baseline == "others" and self.samples < 2:
             raise ConfigError("objective.samples: a mean over the others needs at least 2")
+        if self.temperature <= 0:
+            raise ConfigError("objective.temperature: must be above 0")
+        if self.sampling == "beam" and self.temperature != 1:
+            raise ConfigError("objective.temperature: a beam search has none")
 
 
 class SelfCritical(Objective):
@@ -78,7 +85,8 @@ class SelfCritical(Objective):
         share = batch.captions / rewards.numel()
 
         def surrogate(unrolled: Unrolled) -> Term:
-            log_probs = policy_log_probs(unrolled.logits, captions, self.limits).sum(-1)
+            logits = unrolled.logits / self.options.temperature
+            log_probs = policy_log_probs(logits, captions, self.limits).sum(-1)
             return Term(-share * (advantage * log_probs).sum(), "caption")
 
         inputs = with_start(captions)
@@ -106,7 +114,7 @@ class SelfCritical(Objective):
                 options = BeamOptions(beam=count, n_best=count, constraints=self.limits)
                 captions = beam_search(captioner, memory, options).tokens
             else:
-                captions = draw(captioner, memory, count, self.limits)
+                captions = draw(captioner, memory, count, self.limits, self.options.temperature)
             if self.options.baseline == "others":
                 return captions, captions[:, :0]
             return captions, greedy(captioner, memory, self.limits).tokens
