@@ -104,6 +104,9 @@ class Parts:
         if not rectified and x.amin() < 0:
             self._kernels.append(Kernel(weight.clamp(max=0), options))
             self._positive = (x > 0).to(x.dtype)
+        # Two products with one matrix each are slower than one with both.
+        matrices = [kernel.matrix for kernel in self._kernels if kernel.matrix is not None]
+        self._joined = torch.cat(matrices, 1) if len(matrices) == 2 else None
 
     def share(self, y: Tensor, counts: bool) -> tuple[Tensor, Tensor | None]:
         """What a unit of the parts has of `y`, and, if that `counts`, what is lost of `y`.
@@ -120,11 +123,14 @@ class Parts:
     def pull(self, c: Tensor) -> Tensor:
         """Multipliers of the input, of those of the sum."""
         c = c.contiguous(memory_format=torch.channels_last)
-        risen, *lowered = [kernel.transposed(c, self._x) for kernel in self._kernels]
         if self._positive is None:
-            return risen
+            return self._kernels[0].transposed(c, self._x)
+        if self._joined is None:
+            risen, lowered = (kernel.transposed(c, self._x) for kernel in self._kernels)
+        else:
+            risen, lowered = (c.movedim(1, -1) @ self._joined).movedim(-1, 1).chunk(2, 1)
         # (By a number of 0 or 1: several times as fast as by a mask.)
-        return lowered[0].lerp_(risen, self._positive)
+        return torch.lerp(lowered, risen, self._positive)
 
     def _sum(self) -> Tensor:
         if self._positive is None:
@@ -139,6 +145,8 @@ class Kernel:
 
     def __init__(self, weight: Tensor, options: dict[str, Any]) -> None:
         self.weight, self.options = weight, options
+        one_by_one = weight.shape[2:] == (1, 1) and options == ONE_BY_ONE
+        self.matrix = weight[:, :, 0, 0] if one_by_one else None
         self.transposed = self._choose()
 
     def sum(self, x: Tensor, bias: Tensor | None) -> Tensor:
@@ -147,8 +155,7 @@ class Kernel:
     def _choose(self) -> Callable[[Tensor, Tensor], Tensor]:
         """The fastest way from multipliers of sums, and an input, to its multipliers."""
         height, width = self.weight.shape[2:]
-        if (height, width) == (1, 1) and self.options == ONE_BY_ONE:
-            matrix = self.weight[:, :, 0, 0]
+        if (matrix := self.matrix) is not None:
             return lambda c, x: (c.movedim(1, -1) @ matrix).movedim(-1, 1)
         depthwise = self.weight.shape[1] == 1 and self.options["groups"] == len(self.weight)
         if depthwise and self.options["stride"] == self.options["dilation"] == (1, 1):
