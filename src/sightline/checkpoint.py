@@ -15,8 +15,9 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -31,6 +32,8 @@ from sightline.explain.support import has_judge, load_judge, save_judge
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
+
+Module = TypeVar("Module", bound=nn.Module)
 
 FORMAT = 1
 BUNDLED = Path(__file__).with_name("bundled")  # the captioner that comes with the package
@@ -141,23 +144,54 @@ def load_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def pack_checkpoint(source: Path, folder: Path, card: str | None = None) -> None:
+def pack_checkpoint(
+    sources: Sequence[Path],
+    folder: Path,
+    card: str | None = None,
+    length_power: float | None = None,
+) -> None:
     """A checkpoint to give away: in half precision, and without what only training needs.
 
-    The captioner computes in full precision all the same; its weights are rounded.
+    Of several, which must be of one make (such as where a stage began and where it ended), it has
+    the means of their weights. `length_power` becomes the one it decodes with. The captioner
+    computes in full precision all the same; its weights are rounded.
     """
     if folder.exists() and not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder}: holds something else; name a new folder")
-    config = load_config(source)
-    model, _ = load_model(source, config)
+    configs = [load_config(source) for source in sources]
+    for source, other in zip(sources[1:], configs[1:], strict=True):
+        if _make(other) != _make(configs[0]):
+            raise CheckpointError(f"{source}: of another make than {sources[0]}")
+    source, config = sources[0], configs[0]
+    models = [load_model(own, config)[0] for own in sources]
     tail = None
     if "tuned" in config:
-        tail = Tail(load_encoder(source, config), config["tuned"]["from"])
-    judge = load_judge(source) if has_judge(source) else None
+        start = config["tuned"]["from"]
+        tail = _mean([Tail(load_encoder(own, config), start) for own in sources]).half()
+    judge = load_judge(source) if has_judge(source) and len(sources) == 1 else None
     card = (source / "README.md").read_text("utf-8") if card is None else card
-    save_checkpoint(folder, model.half(), config, card, tail=tail and tail.half())
+    if len(sources) > 1:
+        config = config | {"training": {"mean_of": [own.get("training") for own in configs]}}
+    if length_power is not None:
+        config = config | {"decoding": config["decoding"] | {"length_power": length_power}}
+    save_checkpoint(folder, _mean(models).half(), config, card, tail=tail)
     if judge is not None:
         save_judge(folder, judge)
+
+
+def _make(config: dict[str, Any]) -> list[Any]:
+    parts = [config[part] for part in ("model", "region_dim", "encoder", "vocabulary")]
+    return [*parts, config.get("tuned", {}).get("from")]
+
+
+def _mean(modules: Sequence[Module]) -> Module:
+    """The first of them, with the mean weights of all."""
+    first, *others = (module.state_dict() for module in modules)
+    for name, tensor in first.items():
+        for other in others:
+            tensor += other[name]
+        tensor /= len(modules)
+    return modules[0]
 
 
 def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:

@@ -1,12 +1,13 @@
 """`sightline pack`."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import sightline
 from sightline.cli.pack import command as pack
@@ -35,6 +36,26 @@ def test_what_is_packed_is_half_as_large_and_says_the_same(
     again = ["-o", str(packed), "--card", str(card)]
     assert CliRunner().invoke(pack, [str(packed), *again]).exit_code == 0
     assert (packed / "README.md").read_text() == "# Ours\n"
+
+
+def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path: Path) -> None:
+    other, packed = tmp_path / "other", tmp_path / "packed"
+    shutil.copytree(checkpoint, other)
+    weights = load_file(checkpoint / "model.safetensors")
+    moved = {name: tensor + 0.5 for name, tensor in weights.items()}
+    save_file(moved, other / "model.safetensors")
+    arguments = [str(checkpoint), str(other), "-o", str(packed), "--length-power", "1.1"]
+    assert CliRunner().invoke(pack, arguments).exit_code == 0
+    for name, tensor in load_file(packed / "model.safetensors").items():
+        assert torch.allclose(tensor.float(), weights[name] + 0.25, atol=2e-3)
+    assert sightline.load(packed).options.length_power == 1.1
+    assert "mean_of" in json.loads((packed / "config.json").read_text())["training"]
+
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "vocabulary": ["dog"]}))
+    result = CliRunner().invoke(pack, arguments)
+    assert isinstance(result.exception, CheckpointError)
+    assert "of another make than" in str(result.exception)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import click
 
 
 @click.command("pack")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -20,11 +20,23 @@ import click
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A model card (Markdown) instead of the one that training wrote.",
 )
-def command(run: Path, output: Path, stage: int | None, card: Path | None) -> None:
-    """Make of the best checkpoint of RUN one to give away: half as large, no training state."""
+@click.option("--length-power", type=float, help="That it is to decode with, chosen on dev.")
+def command(
+    runs: tuple[Path, ...],
+    output: Path,
+    stage: int | None,
+    card: Path | None,
+    length_power: float | None,
+) -> None:
+    """Make of the best checkpoint of RUN one to give away: half as large, no training state.
+
+    Of several runs, or folders of checkpoints, it has the means of their weights, which are often
+    better than any of them: say, of where self-critical training began and where it ended.
+    """
     from sightline.checkpoint import find_checkpoint, pack_checkpoint
 
     text = None if card is None else card.read_text("utf-8")
-    pack_checkpoint(find_checkpoint(run, stage), output, text)
+    sources = [find_checkpoint(run, stage) for run in runs]
+    pack_checkpoint(sources, output, text, length_power)
     size = sum(file.stat().st_size for file in output.iterdir())
     click.echo(f"{output}: {size / 1e6:.1f} MB")
