@@ -66,6 +66,8 @@ def test_without_a_run_it_is_the_bundled_captioner_that_is_evaluated(tmp_path, m
     assert sorted(c["caption"] for c in captions) == sorted(c.text for c in bundled)
     summary = json.loads((tmp_path / "evaluation-test" / "scores.json").read_text())
     assert summary["bad_endings"] == diversity([c.text for c in bundled]).bad_endings
+    own = sightline.load().options  # which differ from the defaults of a search
+    assert (summary["beam"], summary["length_power"]) == (own.beam, own.length_power) == (5, 1.0)
 
     result = CliRunner().invoke(command, [])
     assert isinstance(result.exception, ConfigError)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from sightline.files import atomic_write
     type=click.IntRange(1),
     help="What this stage of the run ended with, before the next one; default: the best of all.",
 )
-@click.option("--beam", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--length-power", type=float, default=0.7, show_default=True)
+@click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
+@click.option("--length-power", type=float, help="Default: the model's.")
 @click.option(
     "--metrics",
     default="bleu,rouge-l,cider-d,meteor",
@@ -53,8 +54,8 @@ def command(
     data: Path | None,
     images: Path | None,
     stage: int | None,
-    beam: int,
-    length_power: float,
+    beam: int | None,
+    length_power: float | None,
     metrics: str,
     output: Path | None,
     as_json: bool,
@@ -67,15 +68,19 @@ def command(
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
     from sightline.data.encode import encode_all
-    from sightline.decoding.beam import BeamOptions
     from sightline.metrics.diversity import diversity
     from sightline.metrics.report import measure
     from sightline.training.captioning import caption_cached
 
-    options = BeamOptions(beam=beam, length_power=length_power)
     dataset, root = dataset_for(run, data, images)
     chosen = dataset.split(split)
     captioner = Captioner.load(find_checkpoint(run, stage))
+    own = captioner.options
+    options = replace(
+        own,
+        beam=beam or own.beam,
+        length_power=own.length_power if length_power is None else length_power,
+    )
     cache = encode_all(
         [image.picture for image in chosen], captioner.encoder, root, show_progress=True
     )
@@ -99,8 +104,8 @@ def command(
     summary: dict[str, Any] = {
         "split": split,
         "pictures": len(chosen),
-        "beam": beam,
-        "length_power": length_power,
+        "beam": options.beam,
+        "length_power": options.length_power,
         "scores": {score.name: number(score.corpus) for score in scores},
         # Captions trained on rewards are known to end in "with a" and the like.
         "bad_endings": diversity(captions).bad_endings,

@@ -31,7 +31,11 @@ class AveragedWeights:
         self.means = [weight.clone() for weight in self.weights]
 
     def update(self, steps: int) -> None:
-        """Take in the weights after so many steps; early means are of what there has been."""
+        """Take in the weights after so many steps of the run.
+
+        The first weights of a run are chance, and soon left out of the means. Those that a later
+        stage begins with are not: its means are drawn out between them and where it goes.
+        """
         decay = min(self.decay, steps / (steps + 10))
         for mean, weight in zip(self.means, self.weights, strict=True):
             mean.lerp_(weight, 1 - decay)

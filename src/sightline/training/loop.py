@@ -252,7 +252,7 @@ class Trainer:
                 self.fabric.clip_gradients(module, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.averages.update(at.step - at.stage_step + 1)
+        self.averages.update(at.step + 1)
         self.objective.observe(values)
         return values, captions
 

@@ -50,8 +50,7 @@ class LRPInference(Objective):
 
     At every place of a caption the captioner's own first choice is explained, unless it is a stop
     word. Relevance is that of a pass without dropout. Weights are there in training only, and a
-    captioner makes up for them: to be taught that words without support are less likely, it takes
-    the form `counterweight`.
+    captioner makes up for them, which the form `counterweight` takes into account.
     """
 
     def __init__(self, options: LRPInferenceOptions) -> None:
