@@ -92,10 +92,10 @@ class OptimizerRecipe:
     learning_rate: float = 5e-4
     weight_decay: float = 0.01
     betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
-    # Weights are evaluated and kept as means over about the last 1 / (1 - average) steps.
-    average: float = 0.0
     decay: float = 0.95  # rmsprop
     clip: float = 5.0  # largest norm of the gradient; 0: no limit
+    # Weights are evaluated and kept as means over about the last 1 / (1 - average) steps.
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2:
