@@ -1,6 +1,7 @@
 """The rule for convolutions, which do most of the work between regions and pixels."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,30 +45,23 @@ class Convolution:
         self._before = () if before is None else before.links
         self.ledger = ledger
         bias = None if bias is None else bias.detach()
-        self._given = x.detach(), weight.detach(), bias, options, before is not None
+        rectified = before is not None
+        self._find_parts = partial(Parts, x.detach(), weight.detach(), bias, options, rectified)
         with torch.no_grad():
             self._z = functional.conv2d(x, weight, bias, **options)
 
     def output(self, rectify: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """The sum or, all in one step, what a rectifier leaves of it: either has its relevance."""
         y = self._z if rectify is None else rectify(self._z)
-        self.links = (*self._before, Link(y, *self._given))
+        self.links = (*self._before, Link(y, self._find_parts))
         return apply(_Convolve, self.start, y, self.links, self.ledger)
 
 
 class Link:
     """A convolution among those that are fed by one another alone."""
 
-    def __init__(
-        self,
-        y: Tensor,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        options: dict[str, Any],
-        rectified: bool,
-    ) -> None:
-        self._y, self._given = y, (x, weight, bias, options, rectified)
+    def __init__(self, y: Tensor, find_parts: Callable[[], "Parts"]) -> None:
+        self._y, self._find_parts = y, find_parts
         self._parts: Parts | None = None  # until there is relevance
 
     def pull(self, c: Tensor, counts: bool, owned: bool) -> tuple[Tensor, Tensor | None]:
@@ -76,7 +70,7 @@ class Link:
         Multipliers that are `owned` are overwritten.
         """
         if self._parts is None:  # once for all words
-            self._parts = Parts(*self._given)
+            self._parts = self._find_parts()
             self._share, self._lost = self._parts.share(self._y, counts)
         absorbed = None if self._lost is None else count(c, self._lost)
         shared = c.mul_(self._share) if owned else c * self._share

@@ -15,7 +15,7 @@ from sightline.data.stop_words import is_content
 from sightline.data.vocabulary import PAD, Vocabulary
 from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
-from sightline.explain.lrp import EPSILON
+from sightline.explain.lrp import EPSILON, word_relevance
 from sightline.explain.pulling import pull_words
 from sightline.explain.relevance import Relevance
 from sightline.explain.subject import Subject
@@ -171,8 +171,7 @@ def _caption_support(
     if of == "largest":
         whole = _largest(relevance).squeeze(-1) * regions.mask.sum(-1)
     else:
-        of_words = torch.stack([(word * c).sum(-1) for word, c in pulled.words]).sum(0)  # (N, n, T)
-        both = torch.cat([relevance, of_words], -1)
+        both = torch.cat([relevance, word_relevance(pulled.words).transpose(0, 1)], -1)
         whole = both.abs().sum(-1).clamp(min=torch.finfo(both.dtype).tiny)
     support = relevance.sum(-1) / whole
     # Captions with fewer words to explain than others are asked for some more.
