@@ -141,6 +141,8 @@ def load_config(folder: Path) -> dict[str, Any]:
     for part in ("model", "region_dim", "encoder", "vocabulary"):
         if part not in config:
             raise CheckpointError(f"{folder / 'config.json'}: '{part}' is missing")
+    if "tuned" in config and "from" not in config["tuned"]:
+        raise CheckpointError(f"{folder / 'config.json'}: 'tuned' does not say from where on")
     return config
 
 
@@ -173,7 +175,8 @@ def pack_checkpoint(
     if len(sources) > 1:
         config = config | {"training": {"mean_of": [own.get("training") for own in configs]}}
     if length_power is not None:
-        config = config | {"decoding": config["decoding"] | {"length_power": length_power}}
+        decoding = config.get("decoding", {}) | {"length_power": length_power}
+        config = config | {"decoding": decoding}
     save_checkpoint(folder, _mean(models).half(), config, card, tail=tail)
     if judge is not None:
         save_judge(folder, judge)

@@ -13,7 +13,7 @@ import sightline
 from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.cli.pack import command as pack
 from sightline.encoders.encoder import Encoder
-from sightline.errors import ConfigError
+from sightline.errors import CheckpointError, ConfigError
 from sightline.training.captioning import caption_cached
 from sightline.training.loop import Trainer, train
 from sightline.training.recipe import load_recipe
@@ -68,6 +68,9 @@ def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
     (packed / "config.json").write_text(json.dumps({**config, "tuned": {"from": "stage4"}}))
     with pytest.raises(ConfigError, match="another tuned encoder than"):
         sightline.load(run, packed)
+    (packed / "config.json").write_text(json.dumps({**config, "tuned": {}}))
+    with pytest.raises(CheckpointError, match="'tuned' does not say from where on"):
+        sightline.load(packed)
 
 
 def test_a_stage_trains_what_was_frozen_and_takes_it_back_if_captions_get_worse(
