@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
 import sightline
-from sightline.checkpoint import find_checkpoint, read_pointers
+from sightline.checkpoint import read_pointers
 from sightline.errors import ConfigError, TrainingError
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
@@ -289,7 +289,8 @@ def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
 def test_means_of_the_weights_are_evaluated_and_kept_and_training_goes_on_with_its_own(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    overrides = ("optimizer.average=0.5", "epochs=1", "dev.every=1")
+    stage = "then=[{objective: {name: cross_entropy}, epochs: 1}]"  # goes on from the means
+    overrides = ("optimizer.average=0.5", "epochs=1", "dev.every=1", stage)
     trainer = make_trainer(tiny_recipe, tmp_path / "run", *overrides)
     own = trainer.captioner.output.weight
     mean, evaluated = own.detach().clone(), []
@@ -307,10 +308,11 @@ def test_means_of_the_weights_are_evaluated_and_kept_and_training_goes_on_with_i
         trainer, "_score", lambda captions: evaluated.append(captions) or score(captions)
     )
     trainer.train()
-    kept = load_file(find_checkpoint(trainer.run) / "model.safetensors")["output.weight"]
+    first, last = (trainer.run / read_pointers(trainer.run)[name] for name in ("stage-1", "last"))
+    kept = load_file(last / "model.safetensors")["output.weight"]
     assert torch.allclose(kept, mean, atol=1e-7)
     assert not torch.allclose(own, mean, atol=1e-4)  # it has gone on
-    captions = sightline.load(trainer.run).caption([i.picture for i in trainer.dev_images], beam=2)
+    captions = sightline.load(first).caption([i.picture for i in trainer.dev_images], beam=2)
     assert [caption.text for caption in captions] == evaluated[0]
 
 
