@@ -54,3 +54,33 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
 
     with pytest.raises(CheckpointError, match="1 stages came to an end there, not 2"):
         runner.invoke(evaluate, [str(run), "--stage", "2"], catch_exceptions=False)
+
+
+def test_runs_that_differ_in_their_seeds_alone_are_averaged(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    runs = [tmp_path / name for name in ("small-0", "small-1", "other")]
+    for run, change in zip(runs, ("seed=0", "seed=1", "model.dropout=0.5"), strict=True):
+        train(load_recipe(tiny_recipe, ("epochs=1", "dev.metric=BLEU-1", change)), run)
+    arguments = [str(run) for run in runs]
+    table = CliRunner().invoke(results, arguments, catch_exceptions=False).stdout
+    both = [row.dev["CIDEr-D"] for run in runs[:2] for row in results_of(run)]
+    first, second = (100 * value for value in both)
+    spread = f"{(first + second) / 2:.1f} ± {abs(first - second) / 2**0.5:.1f}"
+    names, dev_bleu, dev_cider, *test = table.splitlines()[-1].split(" | ")
+    assert names == "| small-0, small-1"
+    assert dev_bleu != "-"
+    assert dev_cider == spread
+    assert set(test[:-1]) == {"-"}  # nobody has evaluated them
+    alone = CliRunner().invoke(results, arguments[1:], catch_exceptions=False).stdout
+    assert "±" not in alone
+
+
+def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    arguments = [str(run), "--published", "-o", str(page)]
+    assert CliRunner().invoke(results, arguments, catch_exceptions=False).exit_code == 0
+    assert "`sightline results runs/tiny --published -o results.md`" in page.read_text()
+    (row,) = (line for line in page.read_text().splitlines() if "soft (paper 1)" in line)
+    assert row.split(" | ")[1:8] == ["67", "44.8", "29.9", "19.5", "18.93", "-", "-"]
+    assert "brevity" in row.split(" | ")[8]

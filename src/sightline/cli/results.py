@@ -17,23 +17,37 @@ from sightline.files import atomic_write
     type=click.Path(path_type=Path, dir_okay=False),
     help="Markdown file to write the table into; default: print it.",
 )
+@click.option(
+    "--published", is_flag=True, help="With what papers and others print for Flickr8k, below."
+)
 @json_option
-def command(runs: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
+def command(runs: tuple[Path, ...], output: Path | None, published: bool, as_json: bool) -> None:
     """Tabulate training RUNS: what was trained, for how long, and the scores.
 
     Dev scores are those of training; test scores are there once `sightline evaluate RUN` (and
     `--stage N`) has been run.
     """
-    from sightline.training.results import results_of, to_markdown
+    from sightline.training.results import (
+        means_to_markdown,
+        published_to_markdown,
+        results_of,
+        to_markdown,
+    )
 
     rows = [row for run in runs for row in results_of(run)]
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    table = to_markdown(rows)
+    tables = [to_markdown(rows)]
+    if means := means_to_markdown(rows):
+        tables.append(f"Mean and standard deviation of runs that differ in their seed:\n\n{means}")
+    if published:
+        tables.append(published_to_markdown())
+    text = "\n".join(tables)
     if output is None:
-        click.echo(table, nl=False)
+        click.echo(text, nl=False)
         return
-    command = " ".join(["sightline results", *(f"runs/{run.name}" for run in runs)])
+    options = ["--published"] * published
+    command = " ".join(["sightline results", *(f"runs/{run.name}" for run in runs), *options])
     with atomic_write(output) as file:
-        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{table}")
+        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{text}")

@@ -1,15 +1,20 @@
 """A table of training runs, made from their folders alone."""
 
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from safetensors import safe_open
 
 from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.training.data import load_recipe_of
+from sightline.training.published import PUBLISHED
+from sightline.training.recipe import dump_recipe
 
 SCORES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
 
@@ -28,17 +33,20 @@ class Result:
     dev: dict[str, float]
     test: dict[str, float]  # empty where `sightline evaluate` was not run
     bad_endings: float | None = None  # share of the test captions that end in "with a" or the like
+    settings: str = ""  # stands for the stage and the recipe but for its seed
 
 
 def results_of(run: Path) -> list[Result]:
     """A row for what each stage ended with, and one for the best checkpoint."""
-    stages = [stage.objective["name"] for stage in load_recipe_of(run).stages()]
+    recipe = load_recipe_of(run)
+    settings = dump_recipe(replace(recipe, seed=0))
+    stages = [stage.objective["name"] for stage in recipe.stages()]
     ended = sum(name.startswith("stage-") for name in read_pointers(run))
-    rows = [_result(run, stages[: n + 1], n + 1) for n in range(ended)]
-    return [*rows, _result(run, stages[: ended + 1], None)]
+    rows = [_result(run, stages[: n + 1], n + 1, settings) for n in range(ended)]
+    return [*rows, _result(run, stages[: ended + 1], None, settings)]
 
 
-def _result(run: Path, objectives: list[str], stage: int | None) -> Result:
+def _result(run: Path, objectives: list[str], stage: int | None, settings: str) -> Result:
     folder = find_checkpoint(run, stage)
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
@@ -56,6 +64,7 @@ def _result(run: Path, objectives: list[str], stage: int | None) -> Result:
         _dev_scores(run, training["step"]),
         test.get("scores", {}),
         test.get("bad_endings"),
+        hashlib.sha256(f"{settings}{stage}".encode()).hexdigest()[:8],
     )
 
 
@@ -73,26 +82,93 @@ def _dev_scores(run: Path, step: int) -> dict[str, float]:
     return {}
 
 
-def to_markdown(rows: list[Result]) -> str:
+def to_markdown(rows: Sequence[Result]) -> str:
     """The table, scores in percent as papers print them.
 
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
     | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | - | - | - | - | - | 20.0 | - | - | - | - |
     """
-    shown = ("BLEU-4", "CIDEr-D")
     header = ["run", "model", "trained by", "encoder", "parameters", "epochs", "minutes"]
-    header += [f"dev {name}" for name in shown] + [*SCORES, "bad endings"]
-    lines = ["| " + " | ".join(header) + " |", "| " + " | ".join(["---"] * len(header)) + " |"]
+    return _table(
+        [*header, *_COLUMNS],
+        [
+            [
+                row.run,
+                row.model,
+                row.objective,
+                row.encoder,
+                f"{row.parameters / 1e6:.1f} M",
+                str(row.epochs),
+                f"{row.seconds / 60:.0f}",
+                *(_percent(score(row)) for score in _COLUMNS.values()),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def means_to_markdown(rows: Sequence[Result]) -> str:
+    """Means and standard deviations over runs that differ in their seeds alone; empty without any.
+
+    >>> scores = ({"BLEU-4": 0.2}, {"BLEU-4": 0.22})
+    >>> rows = [Result(f"gate-{n}", *"mts", 8, 3, 6, {}, scores[n]) for n in range(2)]
+    >>> print(means_to_markdown(rows).splitlines()[2])
+    | gate-0, gate-1 | - | - | - | - | - | 21.0 ± 1.4 | - | - | - | - |
+    """
+    alike: dict[str, list[Result]] = {}
     for row in rows:
-        cells = [row.run, row.model, row.objective, row.encoder]
-        cells += [f"{row.parameters / 1e6:.1f} M", str(row.epochs), f"{row.seconds / 60:.0f}"]
-        cells += [_percent(row.dev.get(name)) for name in shown]
-        cells += [_percent(row.test.get(name)) for name in SCORES]
-        cells.append(_percent(row.bad_endings))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        alike.setdefault(row.settings, []).append(row)
+    lines = [
+        [
+            ", ".join(row.run for row in own),
+            *(_spread([score(row) for row in own]) for score in _COLUMNS.values()),
+        ]
+        for own in alike.values()
+        if len(own) > 1
+    ]
+    return _table(["runs", *_COLUMNS], lines) if lines else ""
+
+
+def published_to_markdown() -> str:
+    """What papers and others print for the test split of Flickr8k, and how theirs was measured."""
+    return _table(
+        ["published", *SCORES, "how it was measured"],
+        [
+            [
+                row.what,
+                *(
+                    "-" if row.scores.get(name) is None else str(row.scores[name])
+                    for name in SCORES
+                ),
+                row.protocol,
+            ]
+            for row in PUBLISHED
+        ],
+    )
+
+
+def _score(of: str, name: str) -> Callable[[Result], float | None]:
+    return lambda row: getattr(row, of).get(name)
+
+
+_COLUMNS: dict[str, Callable[[Result], float | None]] = {
+    "dev BLEU-4": _score("dev", "BLEU-4"),
+    "dev CIDEr-D": _score("dev", "CIDEr-D"),
+    **{name: _score("test", name) for name in SCORES},
+    "bad endings": lambda row: row.bad_endings,
+}
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [header, ["---"] * len(header), *lines]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    known = [100 * value for value in values if value is not None]
+    return f"{mean(known):.1f} ± {stdev(known):.1f}" if len(known) == len(values) else "-"
