@@ -78,9 +78,11 @@ def give_account(
     Account(name='photo.jpg', …)
     """
     opened = captioner.open(picture)
-    told = captioner.caption(opened) if caption is None else captioner.read(opened, caption)
-    if captioner.can_check:
-        told = captioner.check(opened, told)
+    if caption is None:
+        told = captioner.caption(opened, check=captioner.can_check)
+    else:
+        told = captioner.read(opened, caption)
+        told = captioner.check(opened, told) if captioner.can_check else told
     places = _places(told, words)
     unsaid = [captioner.unsaid(opened, told, word, place) for word, place in why_not]
     asked: list[Asked] = [*places, *((other.place, other.word.text) for other in unsaid)]
