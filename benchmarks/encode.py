@@ -2,7 +2,7 @@
 
     python benchmarks/encode.py [--encoder efficientnet_lite0] [--pictures 512] [--rounds 3]
 
-The pictures are cuts of the photographs in `examples/`, saved as JPEG files, so that each has to be
+The pictures are cuts of the photographs in `examples/others`, saved as JPEG files, so that each has to be
 read, hashed, decoded and resized. The bare pass runs the same batches from memory and does nothing
 else. Rounds alternate between the two, so that whatever else the machine does hits both.
 """
@@ -22,7 +22,7 @@ from sightline.data.region_cache import RegionCache
 from sightline.encoders.encoder import Encoder, create_encoder
 from sightline.encoders.registry import list_encoders
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples" / "others"
 
 
 def make_pictures(folder: Path, count: int) -> list[Path]:

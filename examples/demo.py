@@ -1,7 +1,8 @@
 """What Sightline does with a photograph; run by `make demo`.
 
 Captions the freely licensed photographs beside this file with the captioner that comes with
-Sightline, marks what they do not support, and writes a page for each that explains every word.
+Sightline, marks what they do not support, and writes a page for each that explains every word; for the first of
+them also a figure.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import click
 import sightline
 from sightline.cli.caption import mark
 from sightline.report.account import give_account
+from sightline.report.explanations import draw_explanations
 from sightline.report.page import render_page
 
 HERE = Path(__file__).parent
@@ -29,6 +31,10 @@ def main() -> None:
         page = options.folder / f"{picture.stem}.html"
         page.write_text(render_page(account), encoding="utf-8")
         click.echo(f"{picture.name}: {mark(account.caption)}\n    why: {page}")
+        if picture == options.pictures[0]:
+            figure = page.with_suffix(".png")
+            draw_explanations(account).savefig(figure)
+            click.echo(f"    and: {figure}")
     click.echo(
         "\nword(?): doubtful. [not seen: word]: not supported by the picture. docs/support.md"
     )

@@ -27,7 +27,7 @@ SaveCaptioner = Callable[..., Path]
 @pytest.fixture(scope="session")
 def examples() -> Path:
     """The freely licensed photographs."""
-    return Path(__file__).parents[1] / "examples"
+    return Path(__file__).parents[1] / "examples" / "others"
 
 
 @pytest.fixture(scope="session")

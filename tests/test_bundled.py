@@ -34,6 +34,18 @@ def test_it_knows_a_person_when_it_sees_one(bundled: Captioner, examples: Path) 
         assert caption.log_probability > -25
 
 
+def test_it_says_what_the_examples_show(bundled: Captioner, examples: Path) -> None:
+    shown = {
+        "dog": {"dog", "grass"},
+        "musicians": {"people", "playing", "guitar"},
+        "orchestra": {"group", "people"},
+        "window": {"brown", "dog"},
+    }
+    captions = bundled.caption([examples.parent / f"{name}.jpg" for name in shown])
+    for caption, words in zip(captions, shown.values(), strict=True):
+        assert words <= set(caption.text.split()), caption
+
+
 @pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
 def test_it_can_be_asked_why(bundled: Captioner, examples: Path, method: str) -> None:
     picture = bundled.open(examples / "photographer.jpg")

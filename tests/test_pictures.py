@@ -11,7 +11,7 @@ from PIL import Image
 from sightline.errors import PictureError
 from sightline.pictures import open_picture
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples" / "others"
 
 
 def saved(picture: Image.Image, path: Path, **options: object) -> Path:

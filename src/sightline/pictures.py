@@ -33,7 +33,7 @@ def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> I
     With `reduced_to`, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size as long as both sides
     keep at least that many pixels; other formats ignore it.
 
-    >>> open_picture("examples/cat.jpg").size
+    >>> open_picture("examples/others/cat.jpg").size
     (451, 300)
     """
     name = "the picture" if isinstance(source, bytes) else str(source)

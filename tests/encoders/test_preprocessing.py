@@ -14,7 +14,7 @@ from sightline.encoders.preprocessing import Preprocessing
 from sightline.encoders.regions import grid_boxes
 from sightline.pictures import open_picture
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "others"
 
 
 def spot(width: int, height: int, x: float, y: float) -> Image.Image:

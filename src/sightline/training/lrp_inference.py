@@ -37,7 +37,7 @@ class LRPInferenceOptions:
     # the logit, but against the relevance (see `counterweights`), which is not in the paper.
     form: Literal["logit", "feature", "counterweight"] = "logit"
     likelihood: float = 0.5  # λ of eq. 12: the share of plain cross-entropy
-    strength: float = 4.0  # of counterweights, which are 1 at most
+    strength: float = 2.0  # of counterweights, which are 1 at most
 
     def __post_init__(self) -> None:
         require_at_least(0, "objective", likelihood=self.likelihood, strength=self.strength)
