@@ -2,9 +2,9 @@
 
     python benchmarks/encode.py [--encoder efficientnet_lite0] [--pictures 512] [--rounds 3]
 
-The pictures are cuts of the photographs in `examples/others`, saved as JPEG files, so that each has to be
-read, hashed, decoded and resized. The bare pass runs the same batches from memory and does nothing
-else. Rounds alternate between the two, so that whatever else the machine does hits both.
+The pictures are cuts of the photographs in `examples/others`, saved as JPEG files, so that each has
+to be read, hashed, decoded and resized. The bare pass runs the same batches from memory and does
+nothing else. Rounds alternate between the two, so that whatever else the machine does hits both.
 """
 
 import argparse

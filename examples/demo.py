@@ -1,8 +1,8 @@
 """What Sightline does with a photograph; run by `make demo`.
 
 Captions the freely licensed photographs beside this file with the captioner that comes with
-Sightline, marks what they do not support, and writes a page for each that explains every word; for the first of
-them also a figure.
+Sightline, marks what they do not support, and writes a page for each that explains every word, and
+a figure for the first of them.
 """
 
 import argparse
