@@ -14,6 +14,7 @@ from sightline.training.batch import CaptionBatch
 from sightline.training.cross_entropy import negative_log_likelihood
 from sightline.training.lrp_inference import (
     LastLinear,
+    LRPInferenceOptions,
     counterweights,
     feature_evidence,
     picture_support,
@@ -185,7 +186,9 @@ def test_the_loss_mixes_both_likelihoods_and_weights_are_constants(form, likelih
     if form == "logit":
         support = picture_support(*given)
     else:
-        support = counterweights(picture_support(*given, of="total"), said, 4.0)
+        support = counterweights(
+            picture_support(*given, of="total"), said, LRPInferenceOptions.strength
+        )
     assert support[said].abs().min() > 0.01
     weighed = unrolled.logits + functional.one_hot(words, 11) * (
         support[..., None] * unrolled.logits.abs()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from sightline.checkpoint import read_pointers, write_pointers
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.results import command as results
 from sightline.errors import CheckpointError
@@ -18,7 +19,13 @@ from sightline.training.results import results_of
 def run(tiny_recipe: Path, tmp_path: Path) -> Path:
     stage = "then=[{objective: {name: self_critical, samples: 2}, epochs: 1}]"
     train(load_recipe(tiny_recipe, ("epochs=2", "dev.metric=BLEU-1", stage)), tmp_path / "tiny")
+    name_best(tmp_path / "tiny", "last")  # a stage so small need not have got better
     return tmp_path / "tiny"
+
+
+def name_best(run: Path, pointer: str) -> None:
+    pointers = read_pointers(run)
+    write_pointers(run, pointers | {"best": pointers[pointer]})
 
 
 def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> None:
@@ -54,6 +61,11 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
 
     with pytest.raises(CheckpointError, match="1 stages came to an end there, not 2"):
         runner.invoke(evaluate, [str(run), "--stage", "2"], catch_exceptions=False)
+
+
+def test_a_stage_that_got_no_better_has_no_row(run: Path) -> None:
+    name_best(run, "stage-1")
+    assert [row.objective for row in results_of(run)] == ["cross_entropy"]
 
 
 def test_runs_that_differ_in_their_seeds_alone_are_averaged(

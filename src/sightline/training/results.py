@@ -37,12 +37,15 @@ class Result:
 
 
 def results_of(run: Path) -> list[Result]:
-    """A row for what each stage ended with, and one for the best checkpoint."""
+    """A row for what each stage ended with, and one for the best of the last, if it is better."""
     recipe = load_recipe_of(run)
     settings = dump_recipe(replace(recipe, seed=0))
     stages = [stage.objective["name"] for stage in recipe.stages()]
-    ended = sum(name.startswith("stage-") for name in read_pointers(run))
+    pointers = read_pointers(run)
+    ended = sum(name.startswith("stage-") for name in pointers)
     rows = [_result(run, stages[: n + 1], n + 1, settings) for n in range(ended)]
+    if ended and pointers["best"] == pointers[f"stage-{ended}"]:
+        return rows
     return [*rows, _result(run, stages[: ended + 1], None, settings)]
 
 
