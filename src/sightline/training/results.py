@@ -138,14 +138,7 @@ def published_to_markdown() -> str:
     return _table(
         ["published", *SCORES, "how it was measured"],
         [
-            [
-                row.what,
-                *(
-                    "-" if row.scores.get(name) is None else str(row.scores[name])
-                    for name in SCORES
-                ),
-                row.protocol,
-            ]
+            [row.what, *(str(row.scores.get(name, "-")) for name in SCORES), row.protocol]
             for row in PUBLISHED
         ],
     )
