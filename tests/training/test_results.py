@@ -96,3 +96,6 @@ def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
     (row,) = (line for line in page.read_text().splitlines() if "soft (paper 1)" in line)
     assert row.split(" | ")[1:8] == ["67", "44.8", "29.9", "19.5", "18.93", "-", "-"]
     assert "brevity" in row.split(" | ")[8]
+    refused = CliRunner().invoke(results, [str(run), "--published", "--json"])
+    assert refused.exit_code == 2
+    assert "leave out --json" in refused.stderr

@@ -34,6 +34,8 @@ def command(runs: tuple[Path, ...], output: Path | None, published: bool, as_jso
         to_markdown,
     )
 
+    if as_json and published:
+        raise click.UsageError("--published is for the table: leave out --json")
     rows = [row for run in runs for row in results_of(run)]
     if as_json:
         print_json([asdict(row) for row in rows])
