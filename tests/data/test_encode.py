@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from sightline.data.encode import encode_all, encode_pictures
-from sightline.data.region_cache import RegionCache, View, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.scenes import make_scenes
 from sightline.encoders.encoder import create_encoder
 from sightline.errors import DataError
@@ -47,26 +47,11 @@ def test_a_mirrored_picture_is_another_one(encoder, pictures, tmp_path):
     cache = RegionCache.for_encoder(encoder, tmp_path)
     turned = tmp_path / "turned.png"
     Image.open(pictures[0]).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(turned)
-    given = [pictures[0], View(pictures[0], mirrored=True), turned]
+    given = [pictures[0], Mirrored(pictures[0]), turned]
     assert encode_pictures(given, encoder, cache, workers=0) == []
     plain, mirrored, by_hand = cache.regions(cache.rows([picture_key(p) for p in given])).vectors
     # (Resampling is not quite symmetric.)
     assert (mirrored - by_hand).norm() < 0.1 * (mirrored - plain).norm()
-
-
-def test_a_part_of_a_picture_is_another_one(encoder, pictures, tmp_path):
-    cache = RegionCache.for_encoder(encoder, tmp_path)
-    picture = Image.open(pictures[0])
-    assert picture.size == (80, 80)
-    part = picture.crop((8, 16, 64, 80))
-    given = [View(pictures[0], (0.1, 0.2, 0.8, 1.0)), View(picture, (0.1, 0.2, 0.8, 1.0)), part]
-    assert encode_pictures(given, encoder, cache, workers=0) == []
-    regions = cache.regions(cache.rows([picture_key(p) for p in given]))
-    from_file, from_memory, by_hand = regions.vectors
-    torch.testing.assert_close(from_file, by_hand)
-    torch.testing.assert_close(from_memory, by_hand)
-    assert torch.equal(regions.boxes[0], regions.boxes[2])  # a picture of its own: all of it
-    assert picture_key(given[0]) != picture_key(pictures[0])
 
 
 def test_any_number_of_workers_gives_the_same_bytes(encoder, pictures, tmp_path):

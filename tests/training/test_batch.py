@@ -8,11 +8,11 @@ from PIL import Image
 
 from sightline.data.dataset import CaptionedImage
 from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import RegionCache, View, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.scenes import make_scenes
 from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import create_encoder
-from sightline.training.batch import TrainingBatches, training_views
+from sightline.training.batch import TrainingBatches
 from sightline.training.recipe import BatchRecipe
 
 
@@ -27,7 +27,7 @@ def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
     )
     encoder = create_encoder("efficientnet_lite0", stage="stage4", size=64)
     cache = RegionCache.for_encoder(encoder, tmp_path)
-    every = [*pictures, *(View(picture, mirrored=True) for picture in pictures)]
+    every = [*pictures, *map(Mirrored, pictures)]
     encode_pictures(every, encoder, cache, workers=0)
     known = cache.regions(cache.rows([picture_key(picture) for picture in every])).vectors
     vocabulary = Vocabulary.build(images, min_count=1)
@@ -73,6 +73,7 @@ def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: 
         Vocabulary.build(images, min_count=1),
         BatchRecipe(size=2, sort=sort),
         max_length=9,
+        mirror=False,
         seed=0,
     )
     mixed = [
@@ -81,32 +82,3 @@ def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: 
         for batch in batches.batches.epoch(epoch)
     ]
     assert any(mixed) != sort
-
-
-def test_crops_are_a_picture_s_own_and_show_most_of_it() -> None:
-    pictures = [scene.picture for scene in make_scenes(2, seed=0, size=64)]
-    plain, one_sided = (
-        CaptionedImage("", picture, (caption,))
-        for picture, caption in zip(pictures, ("a ball", "a ball on the left"), strict=True)
-    )
-    whole, mirrored, *crops = training_views(plain, mirror=True, crops=40)
-    assert whole is plain.picture
-    assert mirrored == View(plain.picture, mirrored=True)
-    views = [view for view in crops if isinstance(view, View)]
-    assert [view.mirrored for view in views] == 20 * [False, True]
-    left, top, right, bottom = torch.tensor([view.part for view in views]).T
-    for start, end in ((left, right), (top, bottom)):
-        assert start.min() >= 0
-        assert end.max() <= 1
-        assert 0.7 <= (end - start).min() < 0.75
-        assert 0.95 < (end - start).max() <= 1
-        assert start.max() > 0.1  # some to one side
-        assert end.min() < 0.9  # and some to the other
-    # The first few are the same, however many there are: a cache need not be made anew.
-    assert training_views(plain, mirror=True, crops=3) == [whole, mirrored, *crops[:3]]
-    _, copy, *others = training_views(one_sided, mirror=True, crops=40)
-    assert copy is one_sided.picture
-    assert not any(isinstance(view, View) and view.mirrored for view in others)
-    assert isinstance(others[0], View)
-    assert others[0].part != views[0].part
-    assert training_views(plain, mirror=False, crops=0) == [plain.picture]

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
-from sightline.data.region_cache import RegionCache, View, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window
+from sightline.encoders.preprocessing import Preprocessing, Window
 from sightline.encoders.regions import Regions
 from sightline.errors import DataError, PictureError
-from sightline.pictures import open_picture
 from sightline.progress import progress
 
 _In = TypeVar("_In")
@@ -35,7 +34,7 @@ class Prepared:
 
     key: bytes
     pixels: NDArray[np.uint8] | None = None  # None: known already, or unreadable
-    window: Window = WHOLE
+    window: Window = (0.0, 0.0, 1.0, 1.0)
     error: str | None = None
 
 
@@ -44,7 +43,7 @@ class _Pictures(Dataset[Prepared]):
 
     def __init__(
         self,
-        pictures: Sequence[Path | Image | View],
+        pictures: Sequence[Path | Image | Mirrored],
         preprocessing: Preprocessing,
         known: Set[bytes],
     ) -> None:
@@ -59,29 +58,22 @@ class _Pictures(Dataset[Prepared]):
             key = picture_key(picture)
             if key in self.known:
                 return Prepared(key)
-            view = picture if isinstance(picture, View) else View(picture)
-            return Prepared(key, *self._prepare(view))
+            if isinstance(picture, Mirrored):
+                pixels, window = self._prepare(picture.picture)
+                # (A window is the whole picture or its middle: the same in a mirror.)
+                return Prepared(key, np.ascontiguousarray(pixels[:, ::-1]), window)
+            return Prepared(key, *self._prepare(picture))
         except PictureError as error:
             return Prepared(b"", error=str(error))
 
-    def _prepare(self, view: View) -> tuple[NDArray[np.uint8], Window]:
-        left, top, right, bottom = view.part
-        picture = view.picture
+    def _prepare(self, picture: Path | Image) -> tuple[NDArray[np.uint8], Window]:
         if isinstance(picture, Path):
-            smallest = min(right - left, bottom - top)
-            picture = open_picture(picture, reduced_to=int(2 * self.preprocessing.size / smallest))
-        width, height = picture.size
-        part = picture.convert("RGB").crop(
-            (round(left * width), round(top * height), round(right * width), round(bottom * height))
-        )
-        pixels, window = self.preprocessing.prepare(part)
-        # The window is of the view, which is a picture of its own, and the same in a mirror: it is
-        # all of it, or its middle.
-        return np.ascontiguousarray(pixels[:, ::-1]) if view.mirrored else pixels, window
+            return self.preprocessing.load(picture)
+        return self.preprocessing.prepare(picture.convert("RGB"))
 
 
 def encode_pictures(
-    pictures: Sequence[Path | Image | View],
+    pictures: Sequence[Path | Image | Mirrored],
     encoder: Encoder,
     cache: RegionCache,
     *,
@@ -133,7 +125,7 @@ def encode_pictures(
 
 
 def encode_all(
-    pictures: Sequence[Path | Image | View],
+    pictures: Sequence[Path | Image | Mirrored],
     encoder: Encoder,
     root: Path | None = None,
     *,

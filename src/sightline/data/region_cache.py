@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.preprocessing import WHOLE, Window
 from sightline.encoders.regions import Regions, grid_boxes
 from sightline.errors import CacheError, PictureError
 from sightline.files import atomic_write, cache_folder
@@ -40,21 +39,17 @@ _RECORD = np.dtype([("key", "V16"), ("window", "<f4", 4)])
 
 
 @dataclass(frozen=True)
-class View:
-    """A part of a picture, or a picture in a mirror: another picture, with regions of its own."""
+class Mirrored:
+    """A picture with left and right exchanged: another picture, with regions of its own."""
 
     picture: Path | Image
-    part: Window = WHOLE
-    mirrored: bool = False
 
 
-def picture_key(picture: Path | Image | View) -> bytes:
+def picture_key(picture: Path | Image | Mirrored) -> bytes:
     """What a picture is called in a cache: a hash of its file's bytes, or of its pixels."""
     digest = hashlib.blake2b(digest_size=16)
-    if isinstance(picture, View):
-        digest.update(b"mirrored" * picture.mirrored)
-        digest.update(b"" if picture.part == WHOLE else repr(picture.part).encode())
-        digest.update(picture_key(picture.picture))
+    if isinstance(picture, Mirrored):
+        digest.update(b"mirrored" + picture_key(picture.picture))
         return digest.digest()
     if isinstance(picture, Path):
         try:

@@ -13,7 +13,6 @@ from sightline.pictures import open_picture
 
 Fit = Literal["squash", "crop"]
 Window = tuple[float, float, float, float]
-WHOLE: Window = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """Training batches: regions from the cache, captions as word ids."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL.Image import Image
 from torch import Tensor
 
 from sightline.data.batches import Batches, image_batches, length_batches
 from sightline.data.dataset import CaptionedImage
-from sightline.data.region_cache import RegionCache, View, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import END, PAD, START, Vocabulary
 from sightline.encoders.regions import Regions
 from sightline.metrics.tokenizer import tokenize
@@ -59,15 +57,19 @@ class TrainingBatches:
         recipe: BatchRecipe,
         *,
         max_length: int,
-        mirror: bool = False,
-        crops: int = 0,
+        mirror: bool,
         seed: int,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
         self.cache = cache
-        versions = zip(*(training_views(image, mirror, crops) for image in images), strict=True)
-        self.rows = np.stack([cache.rows([picture_key(view) for view in v]) for v in versions])
+        rows = cache.rows([picture_key(image.picture) for image in images])
+        self.rows = rows[None]  # (versions, pictures)
+        if mirror:
+            mirrored = cache.rows([picture_key(Mirrored(image.picture)) for image in images])
+            # What is on the left is not on the left in a mirror.
+            one_sided = np.array([_names_a_side(image) for image in images])
+            self.rows = np.stack([rows, np.where(one_sided, rows, mirrored)])
         self.captions = [
             [_target(vocabulary, caption, max_length) for caption in image.captions]
             for image in images
@@ -107,25 +109,8 @@ class TrainingBatches:
         return CaptionBatch(regions, inputs, targets, weight, torch.tensor(images))
 
 
-def training_views(image: CaptionedImage, mirror: bool, crops: int) -> list[Path | Image | View]:
-    """A picture as training shows it, in any of these ways by chance; first, as it is.
-
-    A crop has 70 to 100 % of the picture's width, and of its height; with `mirror`, every other
-    one is mirrored. A picture with captions that name a side is never mirrored: what is on the
-    left is not on the left in a mirror.
-    """
-    turned = mirror and not any({"left", "right"} & set(tokenize(c)) for c in image.captions)
-    views: list[Path | Image | View] = [image.picture]
-    if mirror:
-        views.append(View(image.picture, mirrored=True) if turned else image.picture)
-    if crops:
-        random = np.random.default_rng(list(picture_key(image.picture)))
-        for number, (w, h, x, y) in enumerate(random.random((crops, 4)).tolist()):
-            width, height = 0.7 + 0.3 * w, 0.7 + 0.3 * h
-            left, top = x * (1 - width), y * (1 - height)
-            part = (left, top, left + width, top + height)
-            views.append(View(image.picture, part, mirrored=turned and number % 2 == 1))
-    return views
+def _names_a_side(image: CaptionedImage) -> bool:
+    return any({"left", "right"} & set(tokenize(caption)) for caption in image.captions)
 
 
 def _target(vocabulary: Vocabulary, caption: str, max_length: int) -> list[int]:

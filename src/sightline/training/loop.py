@@ -26,7 +26,7 @@ from sightline.checkpoint import (
 )
 from sightline.config import to_dict
 from sightline.data.encode import encode_all
-from sightline.data.region_cache import RegionCache, View, picture_key
+from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encoder import Encoder
@@ -36,7 +36,7 @@ from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
 from sightline.progress import progress
 from sightline.training.averaging import AveragedWeights
-from sightline.training.batch import CaptionBatch, TrainingBatches, training_views
+from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.board import Board
 from sightline.training.captioning import METRICS, caption_cached, score_captions
 from sightline.training.card import model_card
@@ -152,7 +152,6 @@ class Trainer:
             recipe.batch,
             max_length=recipe.data.max_length,
             mirror=recipe.data.mirror,
-            crops=recipe.data.crops,
             seed=recipe.seed,
             rank=self.fabric.global_rank,
             world_size=self.fabric.world_size,
@@ -167,10 +166,9 @@ class Trainer:
 
     def _encode(self, encoder: Encoder) -> RegionCache:
         """See that every picture is in the cache; the first process encodes what is not."""
-        data = self.recipe.data
-        pictures: list[Path | Image | View] = [image.picture for image in self.dev_images]
-        for image in self.train_images:
-            pictures += training_views(image, data.mirror, data.crops)
+        pictures: list[Path | Image | Mirrored]
+        pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
+        pictures += [Mirrored(i.picture) for i in self.train_images if self.recipe.data.mirror]
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
         cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()

@@ -36,10 +36,9 @@ class DataRecipe:
     min_count: int = 5  # a word said less often in training is unknown
     vocabulary_size: int | None = None  # at most so many words
     max_length: int = 20  # words; longer training captions are cut there
-    # Every training picture comes by chance as it is, mirrored (unless a caption of it names a
-    # side), or as one of so many crops of it. All of them are cached.
+    # Every training picture comes as it is or mirrored, by chance, unless a caption of it names a
+    # side. Both are cached.
     mirror: bool = False
-    crops: int = 0
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):
@@ -51,7 +50,6 @@ class DataRecipe:
             vocabulary_size=self.vocabulary_size,
             max_length=self.max_length,
         )
-        require_at_least(0, "data", crops=self.crops)
 
 
 @dataclass(frozen=True)
