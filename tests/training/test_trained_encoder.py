@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -97,6 +98,33 @@ def test_a_stage_trains_what_was_frozen_and_takes_it_back_if_captions_get_worse(
     assert (
         load_config(trainer.run / read_pointers(trainer.run)["last"])["tuned"]["sha256"] == frozen
     )
+
+
+def test_a_stage_may_see_larger_pictures(tiny_recipe: Path, tmp_path: Path) -> None:
+    stage = "{objective: {name: cross_entropy}, epochs: 1, encoder: {train_from: stage4"
+    larger, after = f"{stage}, size: 96}}}}", f"{stage}}}}}"
+    recipe = load_recipe(
+        tiny_recipe, ("epochs=1", "dev.every=1", f"then=[{larger}, {after}]", "data.mirror=true")
+    )
+    assert [s.encoder.size for s in recipe.stages()] == [64, 96, 96]
+    trainer = Trainer(Fabric(accelerator="cpu"), recipe, tmp_path / "run", False)
+    cells = [cache.regions(np.array([0])).vectors.shape[1] for cache in trainer.caches]
+    assert cells == [4 * 4, 12 * 12, 12 * 12]  # the last stage's; then those of the one before it
+    trainer.run.mkdir()
+    trainer.resume()
+    trainer.train()
+
+    run = trainer.run
+    last, first = run / read_pointers(run)["last"], find_checkpoint(run, stage=1)
+    assert [load_config(c)["encoder"]["size"] for c in (first, last)] == [64, 96]
+    assert sightline.load(last).encoder.grid == (6, 6)
+
+    # It goes on with the size of the stage that it is in.
+    trainer = Trainer(Fabric(accelerator="cpu"), recipe, run, False)
+    trainer.resume()
+    assert trainer.encoder.spec["size"] == 96
+    with pytest.raises(ConfigError, match=r"then\.encoder\.size: must be at least 32, not 16"):
+        load_recipe(tiny_recipe, (f"then=[{stage}, size: 16}}}}]",))
 
 
 def test_a_stage_that_cannot_be_trained_is_refused_before_anything_is_encoded(

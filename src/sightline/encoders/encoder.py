@@ -3,6 +3,7 @@
 import hashlib
 import json
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -60,6 +61,12 @@ class Encoder(nn.Module):
         ]
         facts += [self.tuned] if self.tuned else []
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    def at_size(self, size: int) -> "Encoder":
+        """This encoder for pictures of another size; the weights are shared."""
+        preprocessing = replace(self.preprocessing, size=size)
+        card, chosen = encoder_card(self.name), self._chosen_weights
+        return Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen).eval()
 
     def normalise(self, pixels: Tensor) -> Tensor:
         """Bytes `(B, H, W, 3)` to the network's input `(B, 3, H, W)`, channels last in memory."""

@@ -30,6 +30,7 @@ from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encoder import Encoder
+from sightline.encoders.registry import encoder_card
 from sightline.encoders.tail import Tail
 from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
@@ -119,11 +120,7 @@ class Trainer:
         self.trainable = Tail(self.encoder, start) if start else None  # by some stage, or by all
         self.untrained = deepcopy(self.trainable)
         # All that stages read is encoded before the first begins.
-        self.caches: dict[bool, RegionCache] = {}  # by whether the encoder is trained
-        if recipe.encoder.train_from is None:
-            self.caches[False] = self._encode(self.encoder)
-        if self.trainable is not None:
-            self.caches[True] = self._encode(self.trainable.source(self.encoder))
+        self.caches = [self._encode(stage) for stage in self.stages]
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
@@ -144,7 +141,8 @@ class Trainer:
         self.recipe = recipe = self.stages[number]
         trains_encoder = recipe.encoder.train_from is not None
         self.tail = self.trainable if trains_encoder else None
-        self.cache = self.caches[trains_encoder]
+        self.encoder = self._encoder_at_size(recipe)
+        self.cache = self.caches[number]
         self.batches = TrainingBatches(
             self.train_images,
             self.cache,
@@ -164,8 +162,18 @@ class Trainer:
         self.objective: Objective = create_objective(recipe.objective)
         self.objective.prepare(self.train_images, self.vocabulary)
 
-    def _encode(self, encoder: Encoder) -> RegionCache:
-        """See that every picture is in the cache; the first process encodes what is not."""
+    def _encoder_at_size(self, stage: Recipe) -> Encoder:
+        """The encoder for a stage's size of pictures; all stages train the same weights."""
+        return self.encoder.at_size(stage.encoder.size or encoder_card(stage.encoder.name).size)
+
+    def _encode(self, stage: Recipe) -> RegionCache:
+        """What a stage reads: every picture by the encoder, or by what is before its trained part.
+
+        The first process encodes what is not in the cache.
+        """
+        encoder = self._encoder_at_size(stage)
+        if stage.encoder.train_from is not None and self.trainable is not None:
+            encoder = self.trainable.source(encoder)
         pictures: list[Path | Image | Mirrored]
         pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
         pictures += [Mirrored(i.picture) for i in self.train_images if self.recipe.data.mirror]

@@ -145,9 +145,11 @@ class StageEncoderRecipe:
 
     train_from: str
     learning_rate: float = EncoderRecipe.learning_rate
+    size: int | None = None  # of its pictures; default: as before
 
     def __post_init__(self) -> None:
         require_at_least(0, "then.encoder", learning_rate=self.learning_rate)
+        require_at_least(32, "then.encoder", size=self.size)
 
 
 @dataclass(frozen=True)
@@ -221,7 +223,8 @@ class Recipe:
             given = {f.name: getattr(stage, f.name) for f in fields(stage)}
             changes = {name: value for name, value in given.items() if value is not None}
             if stage.encoder is not None:
-                changes["encoder"] = replace(before.encoder, **vars(stage.encoder))
+                size = stage.encoder.size or before.encoder.size
+                changes["encoder"] = replace(before.encoder, **vars(stage.encoder) | {"size": size})
             stages.append(replace(before, **changes))
         return stages
 
