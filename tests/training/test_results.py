@@ -37,7 +37,7 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
         "cross_entropy",
         "cross_entropy, then self_critical",
     )
-    assert (first.model, first.encoder) == ("soft_attention", "efficientnet_lite0")
+    assert (first.model, first.encoder) == ("soft_attention", "efficientnet_lite0 64 px")
     assert first.epochs == 2
     assert first.parameters == last.parameters > 1000
     stored = json.loads((run / "evaluation-test-stage-1" / "scores.json").read_text())

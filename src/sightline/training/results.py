@@ -26,7 +26,7 @@ class Result:
     run: str
     model: str
     objective: str  # of every stage up to here
-    encoder: str  # and from where on it was trained
+    encoder: str  # with its size, and from where on it was trained
     parameters: int
     epochs: int
     seconds: int  # of training steps, up to this checkpoint
@@ -53,14 +53,14 @@ def _result(run: Path, objectives: list[str], stage: int | None, settings: str) 
     folder = find_checkpoint(run, stage)
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
-    tuned = config.get("tuned")
+    encoder, tuned = config["encoder"], config.get("tuned")
     scores = run / ("evaluation-test" + (f"-stage-{stage}" if stage else "")) / "scores.json"
     test = json.loads(scores.read_text("utf-8")) if scores.exists() else {}
     return Result(
         run.name,
         config["model"]["name"],
         ", then ".join(objectives),
-        config["encoder"]["name"] + (f" from {tuned['from']}" if tuned else ""),
+        f"{encoder['name']} {encoder['size']} px" + (f" from {tuned['from']}" if tuned else ""),
         _parameters(folder / "model.safetensors"),
         training["epoch"],
         training["seconds"],
