@@ -84,6 +84,11 @@ def test_runs_that_differ_in_their_seeds_alone_are_averaged(
     assert dev_bleu != "-"
     assert dev_cider == spread
     assert set(test[:-1]) == {"-"}  # nobody has evaluated them
+    table = CliRunner().invoke(results, [*arguments, "--settings"], catch_exceptions=False).stdout
+    settings = [line.split(" | ")[-1] for line in table.splitlines()[2:5]]
+    assert settings == ["- |", "seed=1 |", "model.dropout=0.5 |"]
+    same = CliRunner().invoke(results, [arguments[0]] * 2, catch_exceptions=False).stdout
+    assert "±" not in same  # one run twice is not two runs
     alone = CliRunner().invoke(results, arguments[1:], catch_exceptions=False).stdout
     assert "±" not in alone
 
@@ -96,6 +101,7 @@ def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
     (row,) = (line for line in page.read_text().splitlines() if "soft (paper 1)" in line)
     assert row.split(" | ")[1:8] == ["67", "44.8", "29.9", "19.5", "18.93", "-", "-"]
     assert "brevity" in row.split(" | ")[8]
-    refused = CliRunner().invoke(results, [str(run), "--published", "--json"])
-    assert refused.exit_code == 2
-    assert "leave out --json" in refused.stderr
+    for option in ("--published", "--settings"):
+        refused = CliRunner().invoke(results, [str(run), option, "--json"])
+        assert refused.exit_code == 2
+        assert "leave out --json" in refused.stderr

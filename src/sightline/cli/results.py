@@ -20,8 +20,13 @@ from sightline.files import atomic_write
 @click.option(
     "--published", is_flag=True, help="With what papers and others print for Flickr8k, below."
 )
+@click.option(
+    "--settings", is_flag=True, help="With what recipes set otherwise than that of the first run."
+)
 @json_option
-def command(runs: tuple[Path, ...], output: Path | None, published: bool, as_json: bool) -> None:
+def command(
+    runs: tuple[Path, ...], output: Path | None, published: bool, settings: bool, as_json: bool
+) -> None:
     """Tabulate training RUNS: what was trained, for how long, and the scores.
 
     Dev scores are those of training; test scores are there once `sightline evaluate RUN` (and
@@ -34,13 +39,13 @@ def command(runs: tuple[Path, ...], output: Path | None, published: bool, as_jso
         to_markdown,
     )
 
-    if as_json and published:
-        raise click.UsageError("--published is for the table: leave out --json")
+    if as_json and (published or settings):
+        raise click.UsageError("--published and --settings are for the table: leave out --json")
     rows = [row for run in runs for row in results_of(run)]
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    tables = [to_markdown(rows)]
+    tables = [to_markdown(rows, settings)]
     if means := means_to_markdown(rows):
         tables.append(f"Mean and standard deviation of runs that differ in their seed:\n\n{means}")
     if published:
@@ -49,7 +54,7 @@ def command(runs: tuple[Path, ...], output: Path | None, published: bool, as_jso
     if output is None:
         click.echo(text, nl=False)
         return
-    options = ["--published"] * published
+    options = ["--settings"] * settings + ["--published"] * published
     command = " ".join(["sightline results", *(f"runs/{run.name}" for run in runs), *options])
     with atomic_write(output) as file:
         file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{text}")

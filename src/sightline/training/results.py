@@ -1,9 +1,8 @@
 """A table of training runs, made from their folders alone."""
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from statistics import mean, stdev
@@ -12,9 +11,10 @@ from typing import Any
 from safetensors import safe_open
 
 from sightline.checkpoint import find_checkpoint, load_config, read_pointers
+from sightline.config import to_dict
 from sightline.training.data import load_recipe_of
 from sightline.training.published import PUBLISHED
-from sightline.training.recipe import dump_recipe
+from sightline.training.recipe import Recipe
 
 SCORES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
 
@@ -33,23 +33,22 @@ class Result:
     dev: dict[str, float]
     test: dict[str, float]  # empty where `sightline evaluate` was not run
     bad_endings: float | None = None  # share of the test captions that end in "with a" or the like
-    settings: str = ""  # stands for the stage and the recipe but for its seed
+    settings: dict[str, Any] = field(default_factory=dict)  # of every stage up to here
 
 
 def results_of(run: Path) -> list[Result]:
     """A row for what each stage ended with, and one for the best of the last, if it is better."""
     recipe = load_recipe_of(run)
-    settings = dump_recipe(replace(recipe, seed=0))
-    stages = [stage.objective["name"] for stage in recipe.stages()]
     pointers = read_pointers(run)
     ended = sum(name.startswith("stage-") for name in pointers)
-    rows = [_result(run, stages[: n + 1], n + 1, settings) for n in range(ended)]
+    rows = [_result(run, replace(recipe, then=recipe.then[:n]), n + 1) for n in range(ended)]
     if ended and pointers["best"] == pointers[f"stage-{ended}"]:
         return rows
-    return [*rows, _result(run, stages[: ended + 1], None, settings)]
+    return [*rows, _result(run, replace(recipe, then=recipe.then[:ended]), None)]
 
 
-def _result(run: Path, objectives: list[str], stage: int | None, settings: str) -> Result:
+def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
+    """A row of the run so far: `recipe` is of the stages up to there."""
     folder = find_checkpoint(run, stage)
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
@@ -59,7 +58,7 @@ def _result(run: Path, objectives: list[str], stage: int | None, settings: str) 
     return Result(
         run.name,
         config["model"]["name"],
-        ", then ".join(objectives),
+        ", then ".join(part.objective["name"] for part in recipe.stages()),
         f"{encoder['name']} {encoder['size']} px" + (f" from {tuned['from']}" if tuned else ""),
         _parameters(folder / "model.safetensors"),
         training["epoch"],
@@ -67,8 +66,23 @@ def _result(run: Path, objectives: list[str], stage: int | None, settings: str) 
         _dev_scores(run, training["step"]),
         test.get("scores", {}),
         test.get("bad_endings"),
-        hashlib.sha256(f"{settings}{stage}".encode()).hexdigest()[:8],
+        _flat(to_dict(recipe)),
     )
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """As overrides name them, but for where things lie on somebody's disk.
+
+    >>> _flat({"data": {"path": "x", "mirror": True}, "then": [{"epochs": 3}]})
+    {'data.mirror': True, 'then.0.epochs': 3}
+    """
+    if not isinstance(values, dict | list):
+        return {} if path in ("data.path", "data.images", "encoder.cache") else {path: values}
+    inner = values.items() if isinstance(values, dict) else enumerate(values)
+    flat: dict[str, Any] = {}
+    for key, value in inner:
+        flat |= _flat(value, f"{path}.{key}" if path else str(key))
+    return flat
 
 
 def _parameters(path: Path) -> int:
@@ -85,8 +99,8 @@ def _dev_scores(run: Path, step: int) -> dict[str, float]:
     return {}
 
 
-def to_markdown(rows: Sequence[Result]) -> str:
-    """The table, scores in percent as papers print them.
+def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
+    """The table, scores in percent as papers print them; with what was set otherwise than at first.
 
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
@@ -94,7 +108,7 @@ def to_markdown(rows: Sequence[Result]) -> str:
     """
     header = ["run", "model", "trained by", "encoder", "parameters", "epochs", "minutes"]
     return _table(
-        [*header, *_COLUMNS],
+        [*header, *_COLUMNS, *["settings"] * settings],
         [
             [
                 row.run,
@@ -105,30 +119,39 @@ def to_markdown(rows: Sequence[Result]) -> str:
                 str(row.epochs),
                 f"{row.seconds / 60:.0f}",
                 *(_percent(score(row)) for score in _COLUMNS.values()),
+                *[_differences(row, rows[0])] * settings,
             ]
             for row in rows
         ],
     )
 
 
+def _differences(row: Result, first: Result) -> str:
+    other = {k: v for k, v in row.settings.items() if v is not None and v != first.settings.get(k)}
+    return ", ".join(f"{key}={value}" for key, value in other.items()) or "-"
+
+
 def means_to_markdown(rows: Sequence[Result]) -> str:
     """Means and standard deviations over runs that differ in their seeds alone; empty without any.
 
     >>> scores = ({"BLEU-4": 0.2}, {"BLEU-4": 0.22})
-    >>> rows = [Result(f"gate-{n}", *"mts", 8, 3, 6, {}, scores[n]) for n in range(2)]
+    >>> rows = [
+    ...     Result(f"gate-{n}", *"mts", 8, 3, 6, {}, scores[n], settings={"seed": n})
+    ...     for n in range(2)
+    ... ]
     >>> print(means_to_markdown(rows).splitlines()[2])
     | gate-0, gate-1 | - | - | - | - | - | 21.0 ± 1.4 | - | - | - | - |
     """
     alike: dict[str, list[Result]] = {}
     for row in rows:
-        alike.setdefault(row.settings, []).append(row)
+        alike.setdefault(json.dumps(row.settings | {"seed": None}), []).append(row)
     lines = [
         [
             ", ".join(row.run for row in own),
             *(_spread([score(row) for row in own]) for score in _COLUMNS.values()),
         ]
         for own in alike.values()
-        if len(own) > 1
+        if len({row.settings.get("seed") for row in own}) > 1
     ]
     return _table(["runs", *_COLUMNS], lines) if lines else ""
 
