@@ -208,6 +208,7 @@ def test_training_stops_when_dev_does_not_get_better_and_keeps_the_best(
     assert read_pointers(trainer.run) == {
         "best": f"step-{2 * steps:07d}",
         "last": f"step-{4 * steps:07d}",
+        "stage-1": f"step-{2 * steps:07d}",
     }
     folders = {path.name for path in trainer.run.glob("step-*")}
     assert folders == set(read_pointers(trainer.run).values())
@@ -248,6 +249,7 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
         "best": "step-0000024",
         "last": "step-0000024",
         "stage-1": "step-0000012",
+        "stage-2": "step-0000024",
     }
     records = [json.loads(line) for line in (trainer.run / "history.jsonl").open()]
     assert "nll" in records[0]
@@ -273,8 +275,9 @@ def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
     assert (trainer.position.epoch, trainer.position.best_score) == (5, 0.5)
     assert next(scores, None) is None
     best, last = ((run / f"step-{step:07d}" / "model.safetensors") for step in (6, 30))
-    names = {"best": best.parent.name, "last": last.parent.name, "stage-1": best.parent.name}
-    assert read_pointers(run) == names
+    names = {"best": best.parent.name, "last": last.parent.name}
+    stages = {"stage-1": best.parent.name, "stage-2": last.parent.name}
+    assert read_pointers(run) == names | stages
     assert last.read_bytes() == best.read_bytes()
     # The history says so. To go on with the run is to find it finished.
     history = (run / "history.jsonl").read_bytes()

@@ -59,13 +59,29 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
     as_json = runner.invoke(results, [str(run), "--json"], catch_exceptions=False).stdout
     assert json.loads(as_json)[0]["test"] == stored
 
-    with pytest.raises(CheckpointError, match="1 stages came to an end there, not 2"):
-        runner.invoke(evaluate, [str(run), "--stage", "2"], catch_exceptions=False)
+    with pytest.raises(CheckpointError, match="2 stages came to an end there, not 3"):
+        runner.invoke(evaluate, [str(run), "--stage", "3"], catch_exceptions=False)
 
 
-def test_a_stage_that_got_no_better_has_no_row(run: Path) -> None:
+def test_a_stage_that_got_no_better_has_a_row_of_its_own(run: Path) -> None:
     name_best(run, "stage-1")
-    assert [row.objective for row in results_of(run)] == ["cross_entropy"]
+    train(load_recipe(run / "recipe.yaml"), run)  # nothing is left but to name what it ended with
+    assert read_pointers(run)["stage-2"] == read_pointers(run)["last"]
+    first, last = results_of(run)
+    assert last.objective == "cross_entropy, then self_critical"
+    assert last.epochs == first.epochs + 1
+    arguments = [str(run), "--stage", "2", "--metrics", "bleu"]
+    assert CliRunner().invoke(evaluate, arguments, catch_exceptions=False).exit_code == 0
+    first, last = results_of(run)
+    assert (first.test, bool(last.test)) == ({}, True)
+
+
+def test_a_stage_under_way_has_its_best_so_far(run: Path) -> None:
+    pointers = read_pointers(run)
+    write_pointers(run, {name: pointers[name] for name in ("last", "best", "stage-1")})
+    assert [row.epochs for row in results_of(run)] == [2, 3]
+    write_pointers(run, {"last": pointers["stage-1"]})  # and nothing was evaluated yet
+    assert [row.epochs for row in results_of(run)] == [2]
 
 
 def test_runs_that_differ_in_their_seeds_alone_are_averaged(

@@ -37,7 +37,7 @@ def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
     assert captioner.encoder.fingerprint != frozen.fingerprint  # another cache
     assert not any(parameter.requires_grad for parameter in captioner.encoder.parameters())
     assert "trained from stage4 on" in (folder / "README.md").read_text()
-    assert results_of(run)[-1].encoder == "efficientnet_lite0 from stage4"
+    assert results_of(run)[-1].encoder == "efficientnet_lite0 64 px from stage4"
 
     # What the loop captioned by way of the cache is what the captioner sees in the pictures.
     trainer = Trainer(Fabric(accelerator="cpu"), load_recipe(run / "recipe.yaml"), run, False)

@@ -205,6 +205,10 @@ class Trainer:
             while at.stage + 1 < len(self.stages):
                 self._next_stage()
                 self.train_stage(bar)
+        if self.fabric.is_global_zero:  # what it ended with, though an earlier one be the best
+            pointers = read_pointers(self.run)
+            ended = pointers["best" if at.best_step > at.stage_step else "last"]
+            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": ended})
 
     def train_stage(self, bar: Any) -> None:
         """Until its last epoch, or until dev does not get better."""

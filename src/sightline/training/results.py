@@ -37,14 +37,14 @@ class Result:
 
 
 def results_of(run: Path) -> list[Result]:
-    """A row for what each stage ended with, and one for the best of the last, if it is better."""
+    """A row for what each stage ended with, and one for the best so far of one under way."""
     recipe = load_recipe_of(run)
     pointers = read_pointers(run)
-    ended = sum(name.startswith("stage-") for name in pointers)
-    rows = [_result(run, replace(recipe, then=recipe.then[:n]), n + 1) for n in range(ended)]
-    if ended and pointers["best"] == pointers[f"stage-{ended}"]:
+    ended = [name for name in pointers if name.startswith("stage-")]
+    rows = [_result(run, replace(recipe, then=recipe.then[:n]), n + 1) for n in range(len(ended))]
+    if find_checkpoint(run).name in (pointers[name] for name in ended):
         return rows
-    return [*rows, _result(run, replace(recipe, then=recipe.then[:ended]), None)]
+    return [*rows, _result(run, replace(recipe, then=recipe.then[: len(ended)]), None)]
 
 
 def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
@@ -53,8 +53,10 @@ def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
     encoder, tuned = config["encoder"], config.get("tuned")
-    scores = run / ("evaluation-test" + (f"-stage-{stage}" if stage else "")) / "scores.json"
-    test = json.loads(scores.read_text("utf-8")) if scores.exists() else {}
+    evaluations = [f"evaluation-test-stage-{stage}"] * (stage is not None)
+    evaluations += ["evaluation-test"] * (folder == find_checkpoint(run))
+    scores = [path for name in evaluations if (path := run / name / "scores.json").exists()]
+    test = json.loads(scores[0].read_text("utf-8")) if scores else {}
     return Result(
         run.name,
         config["model"]["name"],
