@@ -99,6 +99,11 @@ def _trained_from(recipe: Recipe) -> str | None:
     return starts.pop() if starts else None
 
 
+def _reads(stage: Recipe) -> tuple[str | None, int | None]:
+    """What tells the regions that stages of one run are given apart."""
+    return stage.encoder.train_from, stage.encoder.size
+
+
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
     trainer = Trainer(fabric, recipe, run, show_progress and fabric.is_global_zero)
     trainer.resume()
@@ -119,8 +124,9 @@ class Trainer:
         start = _trained_from(recipe)
         self.trainable = Tail(self.encoder, start) if start else None  # by some stage, or by all
         self.untrained = deepcopy(self.trainable)
-        # All that stages read is encoded before the first begins.
-        self.caches = [self._encode(stage) for stage in self.stages]
+        # All that stages read is encoded before the first begins, and once if they read the same.
+        readers = {_reads(stage): stage for stage in self.stages}
+        self.caches = {what: self._encode(stage) for what, stage in readers.items()}
         self.vocabulary = Vocabulary.build(
             self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
         )
@@ -142,7 +148,7 @@ class Trainer:
         trains_encoder = recipe.encoder.train_from is not None
         self.tail = self.trainable if trains_encoder else None
         self.encoder = self._encoder_at_size(recipe)
-        self.cache = self.caches[number]
+        self.cache = self.caches[_reads(recipe)]
         self.batches = TrainingBatches(
             self.train_images,
             self.cache,
@@ -205,13 +211,9 @@ class Trainer:
             while at.stage + 1 < len(self.stages):
                 self._next_stage()
                 self.train_stage(bar)
-        if self.fabric.is_global_zero:  # what it ended with, though an earlier one be the best
-            pointers = read_pointers(self.run)
-            ended = pointers["best" if at.best_step > at.stage_step else "last"]
-            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": ended})
 
     def train_stage(self, bar: Any) -> None:
-        """Until its last epoch, or until dev does not get better."""
+        """Until its last epoch, or until dev does not get better; then name what it ended with."""
         recipe, at = self.recipe, self.position
         last = at.stage_epoch + recipe.epochs
         while not at.finished:
@@ -237,15 +239,16 @@ class Trainer:
                 self.evaluate()
             at.finished = at.finished or at.epoch == last
             self.save(best=at.best_step == at.step)
+        if self.fabric.is_global_zero:  # kept, to be compared with the other stages
+            pointers = read_pointers(self.run)
+            ended = pointers["best" if at.best_step > at.stage_step else "last"]
+            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": ended})
 
     def _next_stage(self) -> None:
         """Go on from the best checkpoint. A run killed here does the same again."""
         at = self.position
         self.fabric.barrier()
         self._roll_back()
-        if self.fabric.is_global_zero:  # kept, to be compared with what comes of it
-            pointers = read_pointers(self.run)
-            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": pointers["best"]})
         at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
         at.plateau_share, at.finished = 1.0, False

@@ -3,7 +3,7 @@
 recipe.yaml        what is trained, defaults included
 history.jsonl      a line per `log_every` steps and per evaluation; no times, so that a run that
                    was killed and resumed writes the very same file
-checkpoints.json   the names of the best and the last checkpoint
+checkpoints.json   the names of the best and the last checkpoint, and of what each stage ended with
 step-*/            those checkpoints
 tensorboard/       the same as pictures
 """
