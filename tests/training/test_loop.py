@@ -28,12 +28,6 @@ def start(recipe: Path, run: Path, *overrides: str) -> "subprocess.Popen[bytes]"
     return subprocess.Popen([*command, "--run", str(run)], env=ENVIRONMENT, stderr=subprocess.PIPE)
 
 
-def finish(recipe: Path, run: Path, *overrides: str) -> None:
-    process = start(recipe, run, *overrides)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors.decode()
-
-
 def last_step(run: Path) -> int:
     last = read_pointers(run).get("last") if run.exists() else None
     return int(last.removeprefix("step-")) if last else 0
@@ -73,7 +67,7 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(
 ) -> None:
     overrides = REGIMES[regime]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(tiny_recipe, whole, *overrides)
+    train(load_recipe(tiny_recipe, overrides), whole)
     # A mid-epoch checkpoint; one behind an evaluation, where a stage ends; and one after that.
     for after in (4, 12, 16):
         process = start(tiny_recipe, killed, *overrides)
@@ -83,7 +77,7 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    finish(tiny_recipe, killed, *overrides)
+    train(load_recipe(tiny_recipe, overrides), killed)
     pointers = read_pointers(whole)
     assert read_pointers(killed) == pointers
     for name in set(pointers.values()):
@@ -177,7 +171,9 @@ def test_two_processes_train(tiny_recipe: Path, tmp_path: Path, regime: str) -> 
         ),
     }
     run = tmp_path / "run"
-    finish(tiny_recipe, run, "devices=2", "accelerator=cpu", *regimes[regime])
+    process = start(tiny_recipe, run, "devices=2", "accelerator=cpu", *regimes[regime])
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
     records = [json.loads(line) for line in (run / "history.jsonl").open()]
     assert records[-1]["step"] == 24
     assert 0 <= records[-1]["dev"]["BLEU-4"] <= 1
