@@ -155,7 +155,8 @@ def pack_checkpoint(
     """A checkpoint to give away: in half precision, and without what only training needs.
 
     Of several, which must be of one make (such as where a stage began and where it ended), it has
-    the means of their weights. `length_power` becomes the one it decodes with. The captioner
+    the means of their weights, and reads pictures at the size that the first does. One that is
+    named twice weighs double. `length_power` becomes the one it decodes with. The captioner
     computes in full precision all the same; its weights are rounded.
     """
     if folder.exists() and not (folder / "config.json").is_file():
@@ -183,8 +184,9 @@ def pack_checkpoint(
 
 
 def _make(config: dict[str, Any]) -> list[Any]:
-    parts = [config[part] for part in ("model", "region_dim", "encoder", "vocabulary")]
-    return [*parts, config.get("tuned", {}).get("from")]
+    parts = [config[part] for part in ("model", "region_dim", "vocabulary")]
+    encoder = config["encoder"] | {"size": None}  # its weights do not depend on it
+    return [*parts, encoder, config.get("tuned", {}).get("from")]
 
 
 def _mean(modules: Sequence[Module]) -> Module:

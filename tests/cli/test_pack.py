@@ -51,7 +51,16 @@ def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path
     assert sightline.load(packed).options.length_power == 1.1
     assert "mean_of" in json.loads((packed / "config.json").read_text())["training"]
 
+    # One that is named twice weighs double, and the first decides the size of the pictures.
     config = json.loads((other / "config.json").read_text())
+    larger = {**config, "encoder": {**config["encoder"], "size": 96}}
+    (other / "config.json").write_text(json.dumps(larger))
+    twice = [str(other), str(other), str(checkpoint), "-o", str(packed)]
+    assert CliRunner().invoke(pack, twice).exit_code == 0
+    for name, tensor in load_file(packed / "model.safetensors").items():
+        assert torch.allclose(tensor.float(), weights[name] + 1 / 3, atol=2e-3)
+    assert sightline.load(packed).encoder.spec["size"] == 96
+
     (other / "config.json").write_text(json.dumps({**config, "vocabulary": ["dog"]}))
     result = CliRunner().invoke(pack, arguments)
     assert isinstance(result.exception, CheckpointError)

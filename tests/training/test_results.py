@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sightline.checkpoint import read_pointers, write_pointers
+from sightline.checkpoint import pack_checkpoint, read_pointers, write_pointers
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.results import command as results
 from sightline.errors import CheckpointError
@@ -121,3 +121,21 @@ def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
         refused = CliRunner().invoke(results, [str(run), option, "--json"])
         assert refused.exit_code == 2
         assert "leave out --json" in refused.stderr
+
+
+def test_what_was_packed_has_a_row(run: Path, tmp_path: Path) -> None:
+    pointers = read_pointers(run)
+    began, ended = (run / pointers[name] for name in ("stage-1", "stage-2"))
+    packed = tmp_path / "box"
+    pack_checkpoint([ended, ended, began], packed)
+    (packed / "evaluation-test").mkdir()
+    scores = {"scores": {"BLEU-4": 0.25}, "bad_endings": 0.5}
+    (packed / "evaluation-test" / "scores.json").write_text(json.dumps(scores))
+    (row,) = results_of(packed)
+    first, last = results_of(run)
+    assert (row.run, row.objective, row.encoder) == ("box", "mean of 2", first.encoder)
+    assert (row.epochs, row.seconds) == (3, first.seconds + last.seconds)
+    assert (row.test, row.bad_endings, row.dev) == ({"BLEU-4": 0.25}, 0.5, {})
+    pack_checkpoint([began], packed)
+    (row,) = results_of(packed)
+    assert (row.objective, row.epochs, row.test) == ("packed", 2, {})

@@ -31,7 +31,8 @@ def command(
     """Make of the best checkpoint of RUN one to give away: half as large, no training state.
 
     Of several runs, or folders of checkpoints, it has the means of their weights, which are often
-    better than any of them: say, of where self-critical training began and where it ended.
+    better than any of them: say, of where self-critical training began and where it ended. One
+    that is named twice weighs double; pictures are read at the size that the first one read.
     """
     from sightline.checkpoint import find_checkpoint, pack_checkpoint
 

@@ -30,7 +30,8 @@ def command(
     """Tabulate training RUNS: what was trained, for how long, and the scores.
 
     Dev scores are those of training; test scores are there once `sightline evaluate RUN` (and
-    `--stage N`) has been run.
+    `--stage N`) has been run. What `sightline pack` made has a row, too, with the time of all
+    that it is a mean of.
     """
     from sightline.training.results import (
         means_to_markdown,

@@ -21,7 +21,7 @@ SCORES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D"
 
 @dataclass(frozen=True)
 class Result:
-    """A run, or one that a later stage went on from."""
+    """A run, or one that a later stage went on from, or what was packed of some."""
 
     run: str
     model: str
@@ -37,7 +37,12 @@ class Result:
 
 
 def results_of(run: Path) -> list[Result]:
-    """A row for what each stage ended with, and one for the best so far of one under way."""
+    """A row for what each stage ended with, and one for the best so far of one under way.
+
+    What `sightline pack` made, which is no run but a checkpoint, has a row, too.
+    """
+    if (run / "config.json").is_file():
+        return [_packed_result(run)]
     recipe = load_recipe_of(run)
     pointers = read_pointers(run)
     ended = [name for name in pointers if name.startswith("stage-")]
@@ -52,16 +57,14 @@ def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
     folder = find_checkpoint(run, stage)
     config = load_config(folder)
     training: dict[str, Any] = config["training"]
-    encoder, tuned = config["encoder"], config.get("tuned")
-    evaluations = [f"evaluation-test-stage-{stage}"] * (stage is not None)
-    evaluations += ["evaluation-test"] * (folder == find_checkpoint(run))
-    scores = [path for name in evaluations if (path := run / name / "scores.json").exists()]
-    test = json.loads(scores[0].read_text("utf-8")) if scores else {}
+    test = _evaluation(run, f"test-stage-{stage}")
+    if not test and folder == find_checkpoint(run):
+        test = _evaluation(run, "test")
     return Result(
         run.name,
         config["model"]["name"],
         ", then ".join(part.objective["name"] for part in recipe.stages()),
-        f"{encoder['name']} {encoder['size']} px" + (f" from {tuned['from']}" if tuned else ""),
+        _encoder(config),
         _parameters(folder / "model.safetensors"),
         training["epoch"],
         training["seconds"],
@@ -70,6 +73,37 @@ def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
         test.get("bad_endings"),
         _flat(to_dict(recipe)),
     )
+
+
+def _packed_result(folder: Path) -> Result:
+    """Its training time is that of all it is a mean of: what they share counts for each."""
+    config = load_config(folder)
+    parts: list[dict[str, Any]] = config["training"].get("mean_of", [config["training"]])
+    different = {json.dumps(part): part for part in parts}.values()  # one may weigh double
+    test = _evaluation(folder, "test")
+    return Result(
+        folder.name,
+        config["model"]["name"],
+        f"mean of {len(different)}" if len(different) > 1 else "packed",
+        _encoder(config),
+        _parameters(folder / "model.safetensors"),
+        max(part["epoch"] for part in different),
+        sum(part["seconds"] for part in different),
+        _evaluation(folder, "dev").get("scores", {}),
+        test.get("scores", {}),
+        test.get("bad_endings"),
+    )
+
+
+def _encoder(config: dict[str, Any]) -> str:
+    encoder, tuned = config["encoder"], config.get("tuned")
+    return f"{encoder['name']} {encoder['size']} px" + (f" from {tuned['from']}" if tuned else "")
+
+
+def _evaluation(run: Path, of: str) -> dict[str, Any]:
+    """What `sightline evaluate` wrote; empty where it was not run."""
+    path = run / f"evaluation-{of}" / "scores.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:
