@@ -7,7 +7,7 @@ import yaml
 
 from sightline.errors import ConfigError
 from sightline.models.registry import list_models, model_config
-from sightline.training.loop import check
+from sightline.training.check import check
 from sightline.training.objective import create_objective
 from sightline.training.recipe import Recipe, dump_recipe, load_recipe
 
@@ -39,6 +39,22 @@ def test_overrides_reach_nested_keys_and_take_scientific_numbers(tiny_recipe: Pa
     )
     assert (recipe.epochs, recipe.optimizer.learning_rate) == (7, 5e-4)
     assert recipe.model_options["state_width"] == 32
+
+
+def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
+    stages = (
+        "then=[{objective: {name: self_critical}, epochs: 1}, {objective: {name: x}, epochs: 2}]"
+    )
+    recipe = load_recipe(
+        tiny_recipe, (stages, "then.0.encoder.train_from=stage4", "then.1.epochs=5")
+    )
+    first, second = recipe.then
+    assert first.encoder is not None
+    assert first.encoder.train_from == "stage4"
+    assert (first.epochs, second.epochs) == (1, 5)
+    for number in ("2", "-1", "first"):
+        with pytest.raises(ConfigError, match=f"'{number}': is to be the number of one of 2"):
+            load_recipe(tiny_recipe, (stages, f"then.{number}.epochs=5"))
 
 
 @pytest.mark.parametrize(

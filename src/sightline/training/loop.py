@@ -41,6 +41,7 @@ from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.board import Board
 from sightline.training.captioning import METRICS, caption_cached, score_captions
 from sightline.training.card import model_card
+from sightline.training.check import check, start_of, trained_from
 from sightline.training.data import dataset_of, encoder_of
 from sightline.training.objective import Objective, Term, create_objective
 from sightline.training.recipe import Recipe
@@ -79,26 +80,6 @@ def _processes() -> DDPStrategy:
     return DDPStrategy(start_method="spawn", find_unused_parameters=True)
 
 
-def check(recipe: Recipe) -> None:
-    """Refuse what cannot be trained: a mistake should show before hours of encoding, not after."""
-    with torch.device("meta"):  # built without a single number
-        model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
-    for stage in recipe.stages():
-        create_objective(stage.objective).check(model)
-        # The best checkpoint is that of all stages: their scores must be of one kind.
-        if (stage.dev.metric, stage.dev.pictures) != (recipe.dev.metric, recipe.dev.pictures):
-            raise ConfigError("then.dev: 'metric' and 'pictures' must be those of the whole run")
-    _trained_from(recipe)
-
-
-def _trained_from(recipe: Recipe) -> str | None:
-    """From where on the encoder is trained, in the stages that train it."""
-    starts = {stage.encoder.train_from for stage in recipe.stages()} - {None}
-    if len(starts) > 1:
-        raise ConfigError("then.encoder.train_from: cannot be another one than before")
-    return starts.pop() if starts else None
-
-
 def _reads(stage: Recipe) -> tuple[str | None, int | None]:
     """What tells the regions that stages of one run are given apart."""
     return stage.encoder.train_from, stage.encoder.size
@@ -121,15 +102,13 @@ class Trainer:
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
         self.encoder = encoder_of(recipe.encoder)
-        start = _trained_from(recipe)
+        start = trained_from(recipe)
         self.trainable = Tail(self.encoder, start) if start else None  # by some stage, or by all
         self.untrained = deepcopy(self.trainable)
         # All that stages read is encoded before the first begins, and once if they read the same.
         readers = {_reads(stage): stage for stage in self.stages}
         self.caches = {what: self._encode(stage) for what, stage in readers.items()}
-        self.vocabulary = Vocabulary.build(
-            self.train_images, min_count=recipe.data.min_count, size=recipe.data.vocabulary_size
-        )
+        self.vocabulary = self._words()
         torch.manual_seed(recipe.seed)  # the same first weights on every process
         self.captioner: CaptionModel = create_model(
             recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
@@ -141,6 +120,14 @@ class Trainer:
         torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
         if recipe.dev.metric not in self._score([""] * len(self.dev_images)):
             raise ConfigError(f"dev.metric: no score is called '{recipe.dev.metric}'")
+
+    def _words(self) -> Vocabulary:
+        if start := start_of(self.recipe):
+            return Vocabulary.from_json(load_config(start)["vocabulary"])
+        data = self.recipe.data
+        return Vocabulary.build(
+            self.train_images, min_count=data.min_count, size=data.vocabulary_size
+        )
 
     def begin_stage(self, number: int) -> None:
         """Everything that a stage has of its own, as it is before its first step."""
@@ -430,7 +417,7 @@ class Trainer:
         }
 
     def resume(self) -> None:
-        """Go back to the last checkpoint, if there is one."""
+        """Go back to the last checkpoint, or to what the run began with, if there is one."""
         if last := read_pointers(self.run).get("last"):
             tensors, training = load_training(self.run / last)
             self.position = Position.from_json(training)
@@ -440,6 +427,8 @@ class Trainer:
             self.averages.unpack(tensors)
             unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
             self.objective.load_state(self.position.objective)
+        elif start := start_of(self.recipe):
+            self._load(start)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)
             self.board = Board(self.run / "tensorboard", self.position.step)

@@ -186,6 +186,8 @@ class Recipe:
     dev: DevRecipe = field(default_factory=DevRecipe)
     epochs: int = 20
     then: tuple[StageRecipe, ...] = ()  # further stages, such as self-critical training
+    # A run or a checkpoint whose weights and words it begins with, instead of random weights.
+    start_from: str | None = None
     seed: int = 0
     checkpoint_every: int = 200  # steps, besides every evaluation
     log_every: int = 20  # steps
@@ -237,6 +239,7 @@ def _require_name(group: str, options: dict[str, Any]) -> None:
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe and apply `key.key=value` overrides; every key and value is checked.
 
+    Of a list the key is a number: `then.0.epochs=3` is of the first further stage.
     Relative paths in a recipe are relative to the folder the command runs in.
     """
     try:
@@ -261,11 +264,21 @@ def _override(values: dict[str, Any], override: str) -> None:
     except yaml.YAMLError:
         raise ConfigError(f"'{override}': the value is not YAML") from None
     *groups, last = path.split(".")
+    group: Any = values
     for key in groups:
-        values = values.setdefault(key, {})
-        if not isinstance(values, dict):
+        group = group[_place(group, key)] if isinstance(group, list) else group.setdefault(key, {})
+        if not isinstance(group, dict | list):
             raise ConfigError(f"'{override}': '{key}' is not a group of keys")
-    values[last] = value
+    group[_place(group, last)] = value
+
+
+def _place(group: Any, key: str) -> Any:
+    """Where a key is in a group; in a list, such as that of the further stages, a number."""
+    if not isinstance(group, list):
+        return key
+    if not key.isdecimal() or int(key) >= len(group):
+        raise ConfigError(f"'{key}': is to be the number of one of {len(group)}, from 0 on")
+    return int(key)
 
 
 def dump_recipe(recipe: Recipe) -> str:
