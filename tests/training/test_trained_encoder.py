@@ -134,3 +134,14 @@ def test_a_stage_that_cannot_be_trained_is_refused_before_anything_is_encoded(
     with pytest.raises(ConfigError, match=r"encoder\.train_from: .* not 'stage5'"):
         train(load_recipe(tiny_recipe, ("encoder.train_from=stage5",)), tmp_path / "run")
     assert not list(tmp_path.glob("efficientnet*"))
+
+
+def test_encoders_side_by_side_are_read_but_not_trained(tiny_recipe: Path, tmp_path: Path) -> None:
+    both = "efficientnet_lite0+efficientnet_lite1"
+    over = (f"encoder.name={both}", "encoder.stage=stage5+stage5", "epochs=1", "dev.every=1")
+    train(load_recipe(tiny_recipe, over), tmp_path / "run")
+    assert sightline.load(tmp_path / "run").encoder.name == both
+    (row,) = results_of(tmp_path / "run")
+    assert row.encoder == f"{both} 64 px"
+    with pytest.raises(ConfigError, match=r"encoder\.train_from: .* only be used as they are"):
+        train(load_recipe(tiny_recipe, (*over, "encoder.train_from=stage5")), tmp_path / "other")

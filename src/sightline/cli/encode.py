@@ -12,7 +12,6 @@ from sightline.cli.options import (
     open_dataset,
     print_json,
 )
-from sightline.encoders.registry import list_encoders
 
 
 @click.command("encode")
@@ -20,10 +19,10 @@ from sightline.encoders.registry import list_encoders
 @images_option
 @click.option(
     "--encoder",
-    type=click.Choice(list_encoders()),
+    metavar="NAME",
     default="efficientnet_lite0",
     show_default=True,
-    help="Which network; `sightline encoders` describes them.",
+    help="Which network; `sightline encoders` describes them. NAME+NAME: two side by side.",
 )
 @click.option("--stage", help="Where in the network regions are taken; default: the encoder's own.")
 @click.option("--size", type=int, help="Input size in pixels; default: the encoder's own.")

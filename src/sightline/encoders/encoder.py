@@ -3,6 +3,7 @@
 import hashlib
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -108,6 +109,62 @@ class Encoder(nn.Module):
         return create_encoder(**spec)
 
 
+class SideBySide(Encoder):
+    """Several encoders of one grid: a region has the vectors of all, one after another.
+
+    Each has three channels of the input for itself, in its own normalisation, so that what a word
+    is pulled back to there adds up to what all of them saw of the picture.
+
+    >>> encoder = create_encoder("efficientnet_lite0+efficientnet_lite1", size=64)
+    >>> encoder.dim, encoder.grid, encoder.stage
+    (2560, (2, 2), 'head+head')
+    """
+
+    def __init__(self, encoders: Sequence[Encoder]) -> None:
+        nn.Module.__init__(self)
+        self.encoders = nn.ModuleList(encoders)
+        self.name = "+".join(part.name for part in encoders)
+        self.stage = "+".join(part.stage for part in encoders)
+        self.preprocessing = encoders[0].preprocessing  # normalising apart, it is that of all
+        self.dim = sum(part.dim for part in encoders)
+        self.grid = encoders[0].grid
+        if any(part.grid != self.grid for part in encoders):
+            grids = ", ".join(f"{part.name} {part.grid[0]} x {part.grid[1]}" for part in encoders)
+            size = self.preprocessing.size
+            raise SightlineError(
+                f"{self.name}: not the same grid at {size} px ({grids}); choose another size, or "
+                "other stages, such as stage4+stage4"
+            )
+
+    @property
+    def parts(self) -> list[Encoder]:
+        return [part for part in self.encoders if isinstance(part, Encoder)]
+
+    @property
+    def fingerprint(self) -> str:
+        facts = [part.fingerprint for part in self.parts]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    def at_size(self, size: int) -> Encoder:
+        return SideBySide([part.at_size(size) for part in self.parts]).eval()
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        return torch.cat([part.normalise(pixels) for part in self.parts], 1)
+
+    def features(self, x: Tensor) -> Tensor:
+        own = zip(self.parts, x.chunk(len(self.parts), 1), strict=True)
+        return torch.cat([part.features(its) for part, its in own], 1)
+
+    def classify(self, pixels: Tensor) -> Tensor:
+        raise SightlineError(f"{self.name}: ask one of them")
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        own = [part.spec for part in self.parts]
+        joined = {key: "+".join(spec[key] for spec in own) for key in ("name", "stage", "sha256")}
+        return {**own[0], **joined}
+
+
 def create_encoder(
     name: str,
     stage: str | None = None,
@@ -121,12 +178,15 @@ def create_encoder(
 
     `stage` and `size` default to the encoder's own (`encoder_card(name)`). `weights` names a file
     in torchvision's layout, in place of those that were installed or fetched; `sha256` insists on
-    its content. `fold=False` keeps the batch norms apart from the convolutions.
+    its content. `fold=False` keeps the batch norms apart from the convolutions. Names joined by
+    `+` (and stages, if given) are encoders side by side, at the size of the first.
 
     >>> encoder = create_encoder("efficientnet_lite0", stage="stage4")
     >>> encoder.dim, encoder.grid
     (112, (14, 14))
     """
+    if "+" in name:
+        return _side_by_side(name, stage, size, fit, weights, sha256, fold)
     card = encoder_card(name)
     stage, size = stage or card.stage, size or card.size
     if stage not in card.stages:
@@ -149,6 +209,27 @@ def create_encoder(
     preprocessing = Preprocessing(size, fit, convention.channels, convention.mean, convention.std)
     chosen = None if weights is None else str(file.path.resolve())
     return Encoder(card, network, stage, preprocessing, file, chosen).eval()
+
+
+def _side_by_side(
+    name: str,
+    stage: str | None,
+    size: int | None,
+    fit: Fit,
+    weights: Path | str | None,
+    sha256: str | None,
+    fold: bool,
+) -> Encoder:
+    names = name.split("+")
+    stages = stage.split("+") if stage else [None] * len(names)
+    hashes = sha256.split("+") if sha256 else [None] * len(names)
+    if weights is not None:
+        raise SightlineError(f"{name}: 'weights' names one file, and these are {len(names)}")
+    if len(stages) != len(names):
+        raise SightlineError(f"{name}: {len(names)} encoders, but stages for {len(stages)}")
+    size = size or encoder_card(names[0]).size
+    own = zip(names, stages, hashes, strict=True)
+    return SideBySide([create_encoder(n, s, size, fit, None, h, fold) for n, s, h in own]).eval()
 
 
 def _load_network(card: EncoderCard, file: WeightsFile) -> Network:

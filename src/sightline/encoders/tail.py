@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sightline.encoders.encoder import Encoder
+from sightline.encoders.encoder import Encoder, SideBySide
 from sightline.encoders.regions import Regions, grid_boxes
 from sightline.encoders.registry import encoder_card
 from sightline.errors import ConfigError
@@ -29,6 +29,8 @@ class Tail(nn.Module):
 
     def __init__(self, encoder: Encoder, train_from: str) -> None:
         super().__init__()
+        if isinstance(encoder, SideBySide):
+            raise ConfigError(f"encoder.train_from: {encoder.name} can only be used as they are")
         stages = list(encoder_card(encoder.name).stages)
         later = stages[1 : stages.index(encoder.stage) + 1]
         if train_from not in later:

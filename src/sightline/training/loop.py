@@ -30,7 +30,6 @@ from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.registry import encoder_card
 from sightline.encoders.tail import Tail
 from sightline.errors import ConfigError, TrainingError
 from sightline.models.interface import CaptionModel
@@ -157,7 +156,7 @@ class Trainer:
 
     def _encoder_at_size(self, stage: Recipe) -> Encoder:
         """The encoder for a stage's size of pictures; all stages train the same weights."""
-        return self.encoder.at_size(stage.encoder.size or encoder_card(stage.encoder.name).size)
+        return self.encoder.at_size(stage.encoder.size or self.encoder.preprocessing.size)
 
     def _encode(self, stage: Recipe) -> RegionCache:
         """What a stage reads: every picture by the encoder, or by what is before its trained part.
