@@ -21,7 +21,9 @@ from sightline.files import atomic_write
     "--published", is_flag=True, help="With what papers and others print for Flickr8k, below."
 )
 @click.option(
-    "--settings", is_flag=True, help="With what recipes set otherwise than that of the first run."
+    "--settings",
+    is_flag=True,
+    help="With what recipes set otherwise than the first one of as many stages.",
 )
 @json_option
 def command(

@@ -136,7 +136,7 @@ def _dev_scores(run: Path, step: int) -> dict[str, float]:
 
 
 def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
-    """The table, scores in percent as papers print them; with what was set otherwise than at first.
+    """The table, scores in percent as papers print them; with what is set otherwise than above.
 
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
@@ -155,14 +155,23 @@ def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
                 str(row.epochs),
                 f"{row.seconds / 60:.0f}",
                 *(_percent(score(row)) for score in _COLUMNS.values()),
-                *[_differences(row, rows[0])] * settings,
+                *[_differences(row, rows)] * settings,
             ]
             for row in rows
         ],
     )
 
 
-def _differences(row: Result, first: Result) -> str:
+def _differences(row: Result, rows: Sequence[Result]) -> str:
+    """From the first of as many stages, which it is to be held against.
+
+    >>> made = [("a", {}), ("a, then b", {"then.0.epochs": 1}), ("a, then b", {"then.0.epochs": 2})]
+    >>> rows = [Result("r", "m", how, "e", 8, 3, 6, {}, {}, None, own) for how, own in made]
+    >>> [_differences(row, rows) for row in rows]
+    ['-', '-', 'then.0.epochs=2']
+    """
+    stages = row.objective.count(", then ")
+    first = next(other for other in rows if other.objective.count(", then ") == stages)
     other = {k: v for k, v in row.settings.items() if v is not None and v != first.settings.get(k)}
     return ", ".join(f"{key}={value}" for key, value in other.items()) or "-"
 
