@@ -10,7 +10,7 @@ from sightline.files import atomic_write
 
 
 @click.command("results")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, file_okay=False))
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -33,7 +33,7 @@ def command(
 
     Dev scores are those of training; test scores are there once `sightline evaluate RUN` (and
     `--stage N`) has been run. What `sightline pack` made has a row, too, with the time of all
-    that it is a mean of.
+    that it is a mean of. Runs that are gone are named by a file of rows that --json printed.
     """
     from sightline.training.results import (
         means_to_markdown,
@@ -58,6 +58,7 @@ def command(
         click.echo(text, nl=False)
         return
     options = ["--settings"] * settings + ["--published"] * published
-    command = " ".join(["sightline results", *(f"runs/{run.name}" for run in runs), *options])
+    names = (run.name if run.is_file() else f"runs/{run.name}" for run in runs)
+    command = " ".join(["sightline results", *names, *options])
     with atomic_write(output) as file:
         file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{text}")

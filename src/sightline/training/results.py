@@ -1,4 +1,4 @@
-"""A table of training runs, made from their folders alone."""
+"""A table of training runs, made from their folders, or from what was recorded of them."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,7 +11,8 @@ from typing import Any
 from safetensors import safe_open
 
 from sightline.checkpoint import find_checkpoint, load_config, read_pointers
-from sightline.config import to_dict
+from sightline.config import from_dict, to_dict
+from sightline.errors import ConfigError
 from sightline.training.data import load_recipe_of
 from sightline.training.published import PUBLISHED
 from sightline.training.recipe import Recipe
@@ -39,8 +40,11 @@ class Result:
 def results_of(run: Path) -> list[Result]:
     """A row for what each stage ended with, and one for the best so far of one under way.
 
-    What `sightline pack` made, which is no run but a checkpoint, has a row, too.
+    What `sightline pack` made, which is no run but a checkpoint, has a row, too. A file holds rows
+    that `sightline results --json` printed, of runs that may be gone.
     """
+    if run.is_file():
+        return _recorded_results(run)
     if (run / "config.json").is_file():
         return [_packed_result(run)]
     recipe = load_recipe_of(run)
@@ -50,6 +54,16 @@ def results_of(run: Path) -> list[Result]:
     if find_checkpoint(run).name in (pointers[name] for name in ended):
         return rows
     return [*rows, _result(run, replace(recipe, then=recipe.then[: len(ended)]), None)]
+
+
+def _recorded_results(path: Path) -> list[Result]:
+    try:
+        records = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON ({error}); name runs or rows of them") from None
+    if not isinstance(records, list):
+        raise ConfigError(f"{path}: must be a list of rows, as sightline results --json prints it")
+    return [from_dict(Result, record, f"{path}, row {n}") for n, record in enumerate(records, 1)]
 
 
 def _result(run: Path, recipe: Recipe, stage: int | None) -> Result:
@@ -140,11 +154,12 @@ def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
 
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
-    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | - | - | - | - | - | 20.0 | - | - | - | - |
+    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | 20.0 |
     """
+    columns = _columns_of(rows)
     header = ["run", "model", "trained by", "encoder", "parameters", "epochs", "minutes"]
     return _table(
-        [*header, *_COLUMNS, *["settings"] * settings],
+        [*header, *columns, *["settings"] * settings],
         [
             [
                 row.run,
@@ -154,7 +169,7 @@ def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
                 f"{row.parameters / 1e6:.1f} M",
                 str(row.epochs),
                 f"{row.seconds / 60:.0f}",
-                *(_percent(score(row)) for score in _COLUMNS.values()),
+                *(_percent(score(row)) for score in columns.values()),
                 *[_differences(row, rows)] * settings,
             ]
             for row in rows
@@ -185,20 +200,21 @@ def means_to_markdown(rows: Sequence[Result]) -> str:
     ...     for n in range(2)
     ... ]
     >>> print(means_to_markdown(rows).splitlines()[2])
-    | gate-0, gate-1 | - | - | - | - | - | 21.0 ± 1.4 | - | - | - | - |
+    | gate-0, gate-1 | 21.0 ± 1.4 |
     """
+    columns = _columns_of(rows)
     alike: dict[str, list[Result]] = {}
     for row in rows:
         alike.setdefault(json.dumps(row.settings | {"seed": None}), []).append(row)
     lines = [
         [
             ", ".join(row.run for row in own),
-            *(_spread([score(row) for row in own]) for score in _COLUMNS.values()),
+            *(_spread([score(row) for row in own]) for score in columns.values()),
         ]
         for own in alike.values()
         if len({row.settings.get("seed") for row in own}) > 1
     ]
-    return _table(["runs", *_COLUMNS], lines) if lines else ""
+    return _table(["runs", *columns], lines) if lines else ""
 
 
 def published_to_markdown() -> str:
@@ -222,6 +238,15 @@ _COLUMNS: dict[str, Callable[[Result], float | None]] = {
     **{name: _score("test", name) for name in SCORES},
     "bad endings": lambda row: row.bad_endings,
 }
+
+
+def _columns_of(rows: Sequence[Result]) -> dict[str, Callable[[Result], float | None]]:
+    """Those in which any row has a number."""
+    return {
+        name: score
+        for name, score in _COLUMNS.items()
+        if any(score(row) is not None for row in rows)
+    }
 
 
 def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
