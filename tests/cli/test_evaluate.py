@@ -3,9 +3,12 @@
 import csv
 import json
 import math
+import shutil
 
 import numpy as np
+import torch
 from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
 
 import sightline
 from sightline.cli.evaluate import command
@@ -72,3 +75,30 @@ def test_without_a_run_it_is_the_bundled_captioner_that_is_evaluated(tmp_path, m
     result = CliRunner().invoke(command, [])
     assert isinstance(result.exception, ConfigError)
     assert "--data" in str(result.exception)
+
+
+def test_several_runs_caption_together(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    data = write_scenes(make_scene_dataset(1, 1, 8), tmp_path / "scenes")
+    other = shutil.copytree(checkpoint, tmp_path / "other")
+    weights = load_file(other / "model.safetensors")
+    generator = torch.Generator().manual_seed(0)
+    save_file(
+        {name: t + torch.randn(t.shape, generator=generator) for name, t in weights.items()},
+        other / "model.safetensors",
+    )
+    monkeypatch.chdir(tmp_path)
+    options = ["--data", str(data), "--metrics", "bleu"]
+    together = [str(checkpoint), str(other), *options]
+    assert CliRunner().invoke(command, together, catch_exceptions=False).exit_code == 0
+    captions = json.loads((tmp_path / "evaluation-test" / "captions.json").read_text())
+    pictures = sorted((tmp_path / "scenes" / "images").glob("test*"))
+
+    def captioned_by(*folders):
+        return sorted(c.text for c in sightline.load(*folders).caption(pictures))
+
+    said = sorted(caption["caption"] for caption in captions)
+    assert said == captioned_by(checkpoint, other)
+    assert said != captioned_by(checkpoint)
+    assert said != captioned_by(other)
+    assert not (checkpoint / "evaluation-test").exists()
