@@ -81,6 +81,7 @@ class Captioner:
         options = BeamOptions(
             beam=defaults.get("beam", BeamOptions.beam),
             length_power=defaults.get("length_power", BeamOptions.length_power),
+            constraints=Constraints(no_repeat_ngram=defaults.get("no_repeat_ngram", 0)),
         )
         encoder = load_encoder(folders[0], configs[0])
         checkpoint = folders[0] if len(folders) == 1 else None
@@ -324,7 +325,8 @@ class Captioner:
         for name in options:
             if name not in limits | searching:
                 raise ConfigError(f"no decoding option is called '{name}'")
-        constraints = Constraints(
+        constraints = dataclasses.replace(
+            self.options.constraints,
             **{name: value for name, value in options.items() if name in limits},
             avoid=self._ids(avoid),
             require=self._ids(require),

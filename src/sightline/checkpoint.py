@@ -150,14 +150,14 @@ def pack_checkpoint(
     sources: Sequence[Path],
     folder: Path,
     card: str | None = None,
-    length_power: float | None = None,
+    **decoding: float,
 ) -> None:
     """A checkpoint to give away: in half precision, and without what only training needs.
 
     Of several, which must be of one make (such as where a stage began and where it ended), it has
     the means of their weights, and reads pictures at the size that the first does. One that is
-    named twice weighs double. `length_power` becomes the one it decodes with. The captioner
-    computes in full precision all the same; its weights are rounded.
+    named twice weighs double. `decoding` says how to decode (`length_power`, `no_repeat_ngram`).
+    The captioner computes in full precision all the same; its weights are rounded.
     """
     if folder.exists() and not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder}: holds something else; name a new folder")
@@ -175,9 +175,7 @@ def pack_checkpoint(
     card = (source / "README.md").read_text("utf-8") if card is None else card
     if len(sources) > 1:
         config = config | {"training": {"mean_of": [own.get("training") for own in configs]}}
-    if length_power is not None:
-        decoding = config.get("decoding", {}) | {"length_power": length_power}
-        config = config | {"decoding": decoding}
+    config = config | {"decoding": config.get("decoding", {}) | decoding}
     save_checkpoint(folder, _mean(models).half(), config, card, tail=tail)
     if judge is not None:
         save_judge(folder, judge)

@@ -10,7 +10,10 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 import sightline
+from sightline.cli.caption import command as caption
+from sightline.cli.evaluate import command as evaluate
 from sightline.cli.pack import command as pack
+from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import CheckpointError
 
 
@@ -73,3 +76,32 @@ def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_
     assert isinstance(result.exception, CheckpointError)
     assert "holds something else" in str(result.exception)
     assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
+def test_what_was_packed_repeats_itself_no_more_than_it_was_told(
+    checkpoint: Path, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    picture, packed = examples / "cat.jpg", tmp_path / "packed"
+
+    def words(*options: str) -> list[str]:
+        done = CliRunner().invoke(caption, [str(picture), *options], catch_exceptions=False)
+        return done.stdout.strip().split(": ")[1].split()
+
+    arguments = [str(checkpoint), "-o", str(packed), "--no-repeat", "1"]
+    assert CliRunner().invoke(pack, arguments, catch_exceptions=False).exit_code == 0
+    said = words("--model", str(packed))
+    assert len(said) == len(set(said))
+    without = words("--model", str(packed), "--no-repeat", "0")
+    assert len(without) > len(set(without))
+    assert without == words("--model", str(checkpoint))
+
+    data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
+    for options, repeats in ([], False), (["--no-repeat", "0"], True):
+        arguments = [str(packed), "--data", str(data), "--metrics", "bleu", *options]
+        assert CliRunner().invoke(evaluate, arguments, catch_exceptions=False).exit_code == 0
+        found = json.loads((packed / "evaluation-test" / "captions.json").read_text())
+        captions = [own["caption"].split() for own in found]
+        assert any(len(own) > len(set(own)) for own in captions) == repeats
+        scores = json.loads((packed / "evaluation-test" / "scores.json").read_text())
+        assert scores["no_repeat_ngram"] == (0 if repeats else 1)

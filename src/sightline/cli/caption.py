@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sightline.cli.options import find_pictures, json_option, models_option, print_json
+from sightline.cli.options import (
+    find_pictures,
+    json_option,
+    models_option,
+    no_repeat_option,
+    print_json,
+)
 from sightline.errors import PictureError
 
 if TYPE_CHECKING:
@@ -25,7 +31,7 @@ _BATCH = 16
 @click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")
 @click.option("--groups", type=click.IntRange(1), default=1, help="Groups of diverse beams.")
 @click.option("--max-length", type=click.IntRange(1), default=20, show_default=True)
-@click.option("--no-repeat", type=click.IntRange(0), default=0, help="No n words in a row twice.")
+@no_repeat_option
 @click.option("--avoid", multiple=True, metavar="WORD", help="A word that must not appear.")
 @click.option("--require", multiple=True, metavar="WORD", help="A word that must appear.")
 @click.option(
@@ -49,7 +55,7 @@ def command(
     n_best: int,
     groups: int,
     max_length: int,
-    no_repeat: int,
+    no_repeat: int | None,
     avoid: tuple[str, ...],
     require: tuple[str, ...],
     figure: Path | None,
@@ -72,13 +78,12 @@ def command(
         "n_best": n_best,
         "groups": groups,
         "max_length": max_length,
-        "no_repeat_ngram": no_repeat,
         "avoid": avoid,
         "require": require,
         "check": check or avoid_unsupported,
     }
-    if beam is not None:
-        options["beam"] = beam
+    wishes = {"beam": beam, "no_repeat_ngram": no_repeat}
+    options |= {name: value for name, value in wishes.items() if value is not None}
     skipped = False
     records = []
     for start in range(0, len(paths), _BATCH):

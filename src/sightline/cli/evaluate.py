@@ -16,6 +16,7 @@ from sightline.cli.options import (
     dataset_for,
     images_option,
     json_option,
+    no_repeat_option,
     print_json,
 )
 from sightline.cli.score_table import number, percent
@@ -23,7 +24,7 @@ from sightline.files import atomic_write
 
 
 @click.command("evaluate")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--split", default="test", show_default=True)
 @data_option
 @images_option
@@ -34,6 +35,7 @@ from sightline.files import atomic_write
 )
 @click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
 @click.option("--length-power", type=float, help="Default: the model's.")
+@no_repeat_option
 @click.option(
     "--metrics",
     default="bleu,rouge-l,cider-d,meteor",
@@ -45,25 +47,27 @@ from sightline.files import atomic_write
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the captions (COCO results format), the scores and the per-image table; "
-    "default: evaluation-SPLIT (and -stage-N) in the run, or here.",
+    "default: evaluation-SPLIT (and -stage-N) in the run; of several runs, or none, here.",
 )
 @json_option
 def command(
-    run: Path | None,
+    runs: tuple[Path, ...],
     split: str,
     data: Path | None,
     images: Path | None,
     stage: int | None,
     beam: int | None,
     length_power: float | None,
+    no_repeat: int | None,
     metrics: str,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Caption a split with the best checkpoint of RUN, and score the captions.
+    """Caption a split with the best checkpoints of RUNS, and score the captions.
 
-    Regions come from the cache; pictures that are not in it yet are encoded first. Without RUN it
-    is the captioner that comes with Sightline that is evaluated, on --data.
+    Several runs caption together: their next-word probabilities are averaged. Regions come from
+    the cache; pictures that are not in it yet are encoded first. Without RUNS it is the captioner
+    that comes with Sightline that is evaluated, on --data.
     """
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
@@ -72,14 +76,16 @@ def command(
     from sightline.metrics.report import measure
     from sightline.training.captioning import caption_cached
 
-    dataset, root = dataset_for(run, data, images)
+    dataset, root = dataset_for(runs[0] if runs else None, data, images)
     chosen = dataset.split(split)
-    captioner = Captioner.load(find_checkpoint(run, stage))
+    captioner = Captioner.load(*(find_checkpoint(run, stage) for run in runs or [None]))
     own = captioner.options
+    limits = own.constraints
     options = replace(
         own,
         beam=beam or own.beam,
         length_power=own.length_power if length_power is None else length_power,
+        constraints=limits if no_repeat is None else replace(limits, no_repeat_ngram=no_repeat),
     )
     cache = encode_all(
         [image.picture for image in chosen], captioner.encoder, root, show_progress=True
@@ -88,7 +94,7 @@ def command(
         captioner.model, captioner.vocabulary, chosen, cache, options, show_progress=True
     )
     # Written before they are scored: a metric that is not installed should not cost the captions.
-    folder = output or (run or Path()) / (
+    folder = output or (runs[0] if len(runs) == 1 else Path()) / (
         f"evaluation-{split}" + (f"-stage-{stage}" if stage else "")
     )
     with atomic_write(folder / "captions.json") as file:
@@ -106,6 +112,7 @@ def command(
         "pictures": len(chosen),
         "beam": options.beam,
         "length_power": options.length_power,
+        "no_repeat_ngram": options.constraints.no_repeat_ngram,
         "scores": {score.name: number(score.corpus) for score in scores},
         # Captions trained on rewards are known to end in "with a" and the like.
         "bad_endings": diversity(captions).bad_endings,

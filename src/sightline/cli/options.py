@@ -41,6 +41,12 @@ data_option = click.option(
     type=click.Path(path_type=Path),
     help="Captioned pictures; default: those of the run's recipe.",
 )
+no_repeat_option = click.option(
+    "--no-repeat",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Say no N words in a row twice; 0: no limit. Default: as the model does.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from sightline.cli.options import no_repeat_option
+
 
 @click.command("pack")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -21,12 +23,14 @@ import click
     help="A model card (Markdown) instead of the one that training wrote.",
 )
 @click.option("--length-power", type=float, help="That it is to decode with, chosen on dev.")
+@no_repeat_option
 def command(
     runs: tuple[Path, ...],
     output: Path,
     stage: int | None,
     card: Path | None,
     length_power: float | None,
+    no_repeat: int | None,
 ) -> None:
     """Make of the best checkpoint of RUN one to give away: half as large, no training state.
 
@@ -38,6 +42,8 @@ def command(
 
     text = None if card is None else card.read_text("utf-8")
     sources = [find_checkpoint(run, stage) for run in runs]
-    pack_checkpoint(sources, output, text, length_power)
+    wishes = {"length_power": length_power, "no_repeat_ngram": no_repeat}
+    decoding = {name: value for name, value in wishes.items() if value is not None}
+    pack_checkpoint(sources, output, text, **decoding)
     size = sum(file.stat().st_size for file in output.iterdir())
     click.echo(f"{output}: {size / 1e6:.1f} MB")
