@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sightline.checkpoint import pack_checkpoint, read_pointers, write_pointers
+from sightline.checkpoint import BUNDLED, pack_checkpoint, read_pointers, write_pointers
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.results import command as results
 from sightline.errors import CheckpointError, ConfigError
 from sightline.training.loop import train
 from sightline.training.recipe import load_recipe
-from sightline.training.results import results_of
+from sightline.training.results import SCORES, results_of
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_rows_outlive_their_runs(run: Path, tmp_path: Path) -> None:
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize(("name", "option"), [("results", "--published")])
+@pytest.mark.parametrize(("name", "option"), [("results", "--published"), ("exploration", "--settings")])
 def test_tables_of_the_documents_are_made_from_recorded_rows(
     name: str, option: str, tmp_path: Path
 ) -> None:
@@ -176,3 +176,12 @@ def test_tables_of_the_documents_are_made_from_recorded_rows(
     arguments = [str(DOCS / f"{name}.json"), option, "-o", str(page)]
     assert CliRunner().invoke(results, arguments, catch_exceptions=False).exit_code == 0
     assert page.read_text() == (DOCS / f"{name}.md").read_text()
+
+
+def test_the_captioner_in_the_box_has_the_same_scores_everywhere() -> None:
+    (row,) = (row for row in results_of(DOCS / "results.json") if row.run == "box")
+    percent = {name: f"{100 * score:.1f}" for name, score in row.test.items()}
+    card = " | ".join(percent[name] for name in SCORES)
+    assert f"| {card} |" in (BUNDLED / "README.md").read_text()
+    few = " | ".join(percent[name] for name in ("BLEU-4", "METEOR", "CIDEr-D"))
+    assert f"| {few} |" in (DOCS.parent / "README.md").read_text()
