@@ -8,6 +8,11 @@ import click
 from sightline.cli.options import json_option, print_json
 from sightline.files import atomic_write
 
+_LEGEND = """\
+Scores are in percent, and of the test split unless they are of dev. A run is named after its
+recipe, or after what it changes in one; parameters are the captioner's without the image encoder,
+minutes those of training. Bad endings are captions that break off, as in "with a"."""
+
 
 @click.command("results")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -61,4 +66,4 @@ def command(
     names = (run.name if run.is_file() else f"runs/{run.name}" for run in runs)
     command = " ".join(["sightline results", *names, *options])
     with atomic_write(output) as file:
-        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{text}")
+        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{_LEGEND}\n\n{text}")
