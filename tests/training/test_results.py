@@ -153,7 +153,9 @@ def test_rows_outlive_their_runs(run: Path, tmp_path: Path) -> None:
     table = page.read_text().splitlines()
     assert table[2] == "`sightline results rows.json runs/tiny -o results.md`"
     rows_at = table.index(next(line for line in table if line.startswith("| tiny |")))
-    assert table[rows_at : rows_at + 2] == table[rows_at + 2 : rows_at + 4]  # of the file, of the run
+    assert (
+        table[rows_at : rows_at + 2] == table[rows_at + 2 : rows_at + 4]
+    )  # of the file, of the run
 
     rows.write_text(printed.replace('"epochs": 3', '"epochs": "three"'))
     with pytest.raises(ConfigError, match=r"rows\.json, row 2\.epochs: must be"):
@@ -169,7 +171,9 @@ def test_rows_outlive_their_runs(run: Path, tmp_path: Path) -> None:
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize(("name", "option"), [("results", "--published"), ("exploration", "--settings")])
+@pytest.mark.parametrize(
+    ("name", "option"), [("results", "--published"), ("exploration", "--settings")]
+)
 def test_tables_of_the_documents_are_made_from_recorded_rows(
     name: str, option: str, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ minutes those of training. Bad endings are captions that break off, as in "with 
 @click.option(
     "--settings",
     is_flag=True,
-    help="With what recipes set otherwise than the first one of as many stages.",
+    help="With what recipes set otherwise than the first of their model and as many stages.",
 )
 @json_option
 def command(

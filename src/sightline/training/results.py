@@ -178,15 +178,18 @@ def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
 
 
 def _differences(row: Result, rows: Sequence[Result]) -> str:
-    """From the first of as many stages, which it is to be held against.
+    """From the first of its model and of as many stages, which it is to be held against.
 
-    >>> made = [("a", {}), ("a, then b", {"then.0.epochs": 1}), ("a, then b", {"then.0.epochs": 2})]
-    >>> rows = [Result("r", "m", how, "e", 8, 3, 6, {}, {}, None, own) for how, own in made]
+    >>> made = [("m", "a", 0), ("m", "a, then b", 1), ("m", "a, then b", 2), ("n", "a", 3)]
+    >>> rows = [Result("r", *how, "e", 8, 3, 6, {}, {}, None, {"seed": n}) for *how, n in made]
     >>> [_differences(row, rows) for row in rows]
-    ['-', '-', 'then.0.epochs=2']
+    ['-', '-', 'seed=2', '-']
     """
-    stages = row.objective.count(", then ")
-    first = next(other for other in rows if other.objective.count(", then ") == stages)
+
+    def kind(of: Result) -> tuple[str, int]:
+        return of.model, of.objective.count(", then ")
+
+    first = next(other for other in rows if kind(other) == kind(row))
     other = {k: v for k, v in row.settings.items() if v is not None and v != first.settings.get(k)}
     return ", ".join(f"{key}={value}" for key, value in other.items()) or "-"
 
