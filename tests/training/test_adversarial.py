@@ -287,17 +287,16 @@ def test_the_discriminator_soon_tells_real_captions_from_those_made_up() -> None
     assert sum(right[-20:]) / 20 > 0.8
 
 
-@pytest.mark.parametrize(("intrinsic", "extrinsic"), [(1.0, 0.0), (1.0, 4.0)])
-def test_the_game_raises_the_opinion_of_a_discriminator_that_does_not_move(
-    intrinsic: float,
-    extrinsic: float,
-) -> None:
+def play(extrinsic: float) -> tuple[list[float], list[float]]:
+    """Eighty steps against a discriminator that stays as it is: its opinions, and goals followed.
+
+    With `extrinsic` of nothing the words are paid for following goals alone.
+    """
     model, few = make_model(picture=True), make_batch()
     many = torch.arange(3).repeat(8)
     regions = Regions(few.regions.vectors[many], few.regions.mask[many], few.regions.boxes[many])
     batch = CaptionBatch(regions, few.inputs[many], few.targets[many])
-    weights = {"intrinsic": intrinsic, "extrinsic": extrinsic}
-    objective = create_objective({"name": "adversarial", **weights})
+    objective = create_objective({"name": "adversarial", "intrinsic": 1.0, "extrinsic": extrinsic})
     others = [p for name, p in model.named_parameters() if not name.startswith("discriminator.")]
     optimizer = torch.optim.Adam(others, lr=0.01)
     torch.manual_seed(7)
@@ -309,5 +308,16 @@ def test_the_game_raises_the_opinion_of_a_discriminator_that_does_not_move(
         optimizer.zero_grad()
         (terms["manager"].total + terms["worker"].total).backward()
         optimizer.step()
-    assert sum(followed[-20:]) > sum(followed[:20]) + 0.2 * 20
-    assert sum(values[-20:]) / 20 > 1.4 * sum(values[:3]) / 3
+    return values, followed
+
+
+def test_words_come_to_follow_goals_that_they_are_paid_for() -> None:
+    _, followed = play(extrinsic=0.0)
+    # By 0.48 to 0.63 for seven seeds; with the sign of either player turned, by 0.27 at most.
+    assert sum(followed[-20:]) / 20 > sum(followed[:20]) / 20 + 0.35
+
+
+def test_the_game_raises_the_opinion_of_a_discriminator_that_does_not_move() -> None:
+    values, _ = play(extrinsic=4.0)
+    # To 1.56 to 1.92 times for seven seeds; with the WORKER's sign turned it falls.
+    assert sum(values[-20:]) / 20 > 1.3 * sum(values[:3]) / 3
