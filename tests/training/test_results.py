@@ -166,6 +166,8 @@ def test_rows_outlive_their_runs(run: Path, tmp_path: Path) -> None:
     rows.write_text("| run |")
     with pytest.raises(ConfigError, match="not JSON"):
         results_of(rows)
+    with pytest.raises(ConfigError, match=r"gone does not exist: name a training run, or a file"):
+        results_of(tmp_path / "gone")
 
 
 DOCS = Path(__file__).parents[2] / "docs"

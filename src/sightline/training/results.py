@@ -43,6 +43,8 @@ def results_of(run: Path) -> list[Result]:
     What `sightline pack` made, which is no run but a checkpoint, has a row, too. A file holds rows
     that `sightline results --json` printed, of runs that may be gone.
     """
+    if not run.exists():
+        raise ConfigError(f"{run} does not exist: name a training run, or a file of rows")
     if run.is_file():
         return _recorded_results(run)
     if (run / "config.json").is_file():
