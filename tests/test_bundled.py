@@ -1,5 +1,7 @@
 """The captioner that comes with the package."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,17 @@ def test_it_can_be_asked_why(bundled: Captioner, examples: Path, method: str) ->
     assert why.picture is not None
     assert why.picture.shape == (picture.height, picture.width)
     assert abs(why.picture).sum() > 0
+
+
+def test_a_checked_and_explained_caption_does_without_slow_imports(examples: Path) -> None:
+    program = (
+        "import sys, sightline\n"
+        "captioner = sightline.load()\n"
+        "picture = captioner.open(sys.argv[1])\n"
+        "caption = captioner.caption(picture, check=True)\n"
+        "assert captioner.explain(picture, caption, words=[1])\n"
+        # Half a second; torch imports it to compare the shapes of multipliers it is given.
+        "sys.exit('sympy' in sys.modules)\n"
+    )
+    picture = str(examples.parent / "dog.jpg")
+    assert subprocess.run([sys.executable, "-c", program, picture]).returncode == 0

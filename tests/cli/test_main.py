@@ -110,3 +110,12 @@ def test_so_is_what_the_system_refuses(tmp_path, monkeypatch, capsys):
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith(f"sightline: {tmp_path / 'file'}")
+
+
+def test_freed_memory_stays_with_the_program(monkeypatch):
+    asked = []
+    monkeypatch.setattr("sightline.cli.main.keep_freed_memory", lambda: asked.append(True))
+    monkeypatch.setattr(sys, "argv", ["sightline", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    assert asked

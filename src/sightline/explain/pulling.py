@@ -1,7 +1,7 @@
 """Pulling words back to what they were said of: all words of a caption in one backward pass."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch.func import functional_call
 from sightline.encoders.regions import Regions
 from sightline.errors import SightlineError
 from sightline.explain.relevance import Relevance, Tracing
+from sightline.explain.rules import apply
 from sightline.explain.subject import Subject
 from sightline.models.interface import Unrolled
 
@@ -67,14 +68,35 @@ def _trace(subject: Subject, mode: Tracing) -> tuple[Tensor, Tensor, list[Tensor
 def _pull(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
     """Multipliers of inputs, for each of N words, N first."""
     one_word_each = torch.eye(total.shape[1], dtype=total.dtype, device=total.device)
+    given: list[Tensor] = []
+    with torch.enable_grad():
+        end = apply(_Handing, total, given)
 
     def pull_one(c: Tensor) -> tuple[Tensor, ...]:
-        return torch.autograd.grad(total, inputs, c, materialize_grads=True)
+        given[:] = [c]
+        return torch.autograd.grad(end, inputs, materialize_grads=True)
 
     found: tuple[Tensor, ...] = torch.func.vmap(pull_one)(
         one_word_each[:, None].expand(-1, len(total), -1)
     )
     return found
+
+
+class _Handing(torch.autograd.Function):
+    """Hands on the multipliers that are `given` when it is pulled.
+
+    `torch.autograd.grad` takes multipliers, too, but then imports all of sympy to compare their
+    shapes: as long as the rest of a first caption's check.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, total: Tensor, given: list[Tensor]) -> Tensor:
+        ctx.given = given
+        return total.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, one: Tensor) -> tuple[Tensor, None]:
+        return one * ctx.given[0], None
 
 
 def _first_rows(words: list[Tensor], found: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
@@ -94,4 +116,6 @@ def pull_regions(subject: Subject, c: Tensor, mode: Tracing) -> Tensor:
     with torch.enable_grad(), mode:
         grid = subject.encoder.features(x)
     own = torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:])
-    return torch.stack([torch.autograd.grad(grid, x, one, retain_graph=True)[0] for one in own])
+    with torch.enable_grad():
+        ends = [(grid * one).sum() for one in own]
+    return torch.stack([torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends])

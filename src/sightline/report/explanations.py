@@ -43,7 +43,11 @@ def draw_explanations(account: Account) -> "Figure":
     )
     heights = [shape] * len(methods) * len(blocks)
     panels = figure.subplots(
-        len(heights), width + 1, squeeze=False, gridspec_kw={"height_ratios": heights}
+        len(heights),
+        width + 1,
+        squeeze=False,
+        gridspec_kw={"height_ratios": heights},
+        subplot_kw={"xticks": (), "yticks": ()},  # unseen, too, they would be laid out
     )
     for panel in panels.ravel():
         panel.set_axis_off()
