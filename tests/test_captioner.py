@@ -185,6 +185,25 @@ def test_a_damaged_checkpoint_is_one_clear_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("decoding", "says"),
+    [
+        ({"beam": "wide"}, r"config\.json: decoding\.beam: must be"),
+        ({"no_repeat_ngram": "often"}, r"decoding\.constraints\.no_repeat_ngram: must be"),
+        ({"beem": 3}, "no key is called 'beem'; did you mean 'beam'"),
+        (5, "decoding: must be a group of keys"),
+    ],
+)
+def test_a_checkpoint_that_searches_in_no_known_way_is_refused(
+    save_captioner, tmp_path: Path, decoding: object, says: str
+) -> None:
+    folder = save_captioner(tmp_path / "checkpoint")
+    config = load_config(folder) | {"decoding": decoding}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=says):
+        sightline.load(folder)
+
+
 def test_a_checkpoint_is_written_whole_or_not_at_all(save_captioner, tmp_path: Path) -> None:
     folder = save_captioner(tmp_path / "checkpoint")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

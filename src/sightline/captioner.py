@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sightline.captions import Caption, Unsaid, Word
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
+from sightline.config import from_dict
 from sightline.data.vocabulary import END, PAD, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
@@ -77,12 +78,7 @@ class Captioner:
             load_model(folder, config) for folder, config in zip(folders, configs, strict=True)
         ]
         model = loaded[0][0] if len(loaded) == 1 else Ensemble([model for model, _ in loaded])
-        defaults = configs[0].get("decoding", {})
-        options = BeamOptions(
-            beam=defaults.get("beam", BeamOptions.beam),
-            length_power=defaults.get("length_power", BeamOptions.length_power),
-            constraints=Constraints(no_repeat_ngram=defaults.get("no_repeat_ngram", 0)),
-        )
+        options = _search_defaults(folders[0], configs[0])
         encoder = load_encoder(folders[0], configs[0])
         checkpoint = folders[0] if len(folders) == 1 else None
         return cls(encoder, model, loaded[0][1], options, checkpoint)
@@ -390,3 +386,14 @@ class Captioner:
                 )
             captions.append(own)
         return captions
+
+
+def _search_defaults(folder: Path, config: dict[str, Any]) -> BeamOptions:
+    """How a checkpoint says that its captions are to be searched for."""
+    given = config.get("decoding", {})
+    limits = {field.name for field in dataclasses.fields(Constraints)}
+    if isinstance(given, dict):  # there all options are on one level, as a user gives them
+        constraints = {name: value for name, value in given.items() if name in limits}
+        given = {name: value for name, value in given.items() if name not in limits}
+        given["constraints"] = constraints
+    return from_dict(BeamOptions, given, f"{folder / 'config.json'}: decoding")
