@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from sightline.encoders.preprocessing import Preprocessing
+from sightline.encoders.preprocessing import WHOLE, Preprocessing
 from sightline.encoders.regions import grid_boxes
 from sightline.pictures import open_picture
 
@@ -28,10 +28,11 @@ def spot(width: int, height: int, x: float, y: float) -> Image.Image:
 @pytest.mark.parametrize("shape", [(613, 211), (187, 540), (300, 300), (97, 64)])
 @pytest.mark.parametrize("fit", ["squash", "crop"])
 @pytest.mark.parametrize("place", [(0.5, 0.5), (0.35, 0.45), (0.52, 0.61)])
-def test_a_spot_lands_in_the_cell_whose_box_contains_it(shape, fit, place):
+@pytest.mark.parametrize("part", [WHOLE, (0.0, 0.2, 0.8, 1.0)])
+def test_a_spot_lands_in_the_cell_whose_box_contains_it(shape, fit, place, part):
     preprocessing = Preprocessing(size=224, fit=fit)
     x, y = place
-    pixels, window = preprocessing.prepare(spot(*shape, x, y))
+    pixels, window = preprocessing.prepare(spot(*shape, x, y), part)
     if not (window[0] < x < window[2] and window[1] < y < window[3]):
         pytest.fail("the test must place its spots inside the crop")
     rows, columns = pixels[..., 0].nonzero()
@@ -51,6 +52,14 @@ def test_squash_shows_everything_and_crop_the_centre_of_paper_1():
     left, top, right, bottom = Preprocessing(224, "crop").prepare(picture)[1]
     assert (left * 512, right * 512) == (144, 368)
     assert (top * 256, bottom * 256) == (16, 240)
+
+
+def test_a_part_is_of_what_would_be_shown():
+    picture, part = Image.new("RGB", (512, 256)), (0.25, 0.5, 1.0, 0.75)
+    assert Preprocessing(224).prepare(picture, part)[1] == part
+    left, top, right, bottom = Preprocessing(224, "crop").load(picture, part)[1]
+    assert (left * 512, right * 512) == (144 + 56, 368)
+    assert (top * 256, bottom * 256) == (16 + 112, 16 + 168)
 
 
 def test_crop_equals_resizing_then_cutting():

@@ -14,6 +14,7 @@ from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import create_encoder
 from sightline.training.batch import TrainingBatches
 from sightline.training.recipe import BatchRecipe
+from sightline.training.regions import CachedRegions
 
 
 @pytest.mark.parametrize("by", ["image", "length"])
@@ -33,7 +34,7 @@ def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
     vocabulary = Vocabulary.build(images, min_count=1)
     batches = TrainingBatches(
         images,
-        cache,
+        CachedRegions(pictures, cache, mirror=True),
         vocabulary,
         BatchRecipe(by=by, size=1),
         max_length=9,
@@ -42,8 +43,7 @@ def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
     )
     seen = []  # which of `every`
     for epoch in range(20):
-        for indices in batches.batches.epoch(epoch):
-            batch = batches.load(indices)
+        for batch in batches.epoch(epoch):
             (which,) = (n for n, v in enumerate(known) if torch.equal(v, batch.regions.vectors[0]))
             seen.append(which)
             assert batch.images is not None
@@ -69,7 +69,7 @@ def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: 
     encode_pictures(pictures, encoder, cache, workers=0)
     batches = TrainingBatches(
         images,
-        cache,
+        CachedRegions(pictures, cache, mirror=False),
         Vocabulary.build(images, min_count=1),
         BatchRecipe(size=2, sort=sort),
         max_length=9,

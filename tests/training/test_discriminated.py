@@ -246,8 +246,8 @@ discriminated.sample_captions = lambda captioner, batch: batch.targets[:, 1:2]
 def gradients(fabric, recipe, folder):
     trainer = Trainer(fabric, load_recipe(recipe), folder, False)
     trainer.resume()
-    for number, indices in enumerate(trainer.batches.batches.epoch(0)):
-        values, captions = trainer.backward(trainer.batches.load(indices))
+    for number, batch in enumerate(trainer.batches.epoch(0)):
+        values, captions = trainer.backward(batch)
         if fabric.is_global_zero:
             found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
             found |= {f"term {n}": torch.tensor(value) for n, value in values.items()}

@@ -58,6 +58,12 @@ REGIMES = {
         "optimizer.average=0.9",
         "then=[{objective: {name: cross_entropy}, epochs: 2, encoder: {train_from: stage4}}]",
     ),
+    "then trained encoder, of cuts": (
+        "epochs=2",
+        "data.mirror=true",
+        "then=[{objective: {name: cross_entropy}, epochs: 2, "
+        "encoder: {train_from: stage4, random_cut: 0.5}}]",
+    ),
 }
 
 
@@ -117,8 +123,8 @@ from sightline.training.recipe import load_recipe
 def gradients(fabric, recipe, folder):
     trainer = Trainer(fabric, load_recipe(recipe), folder, False)
     trainer.resume()
-    for number, indices in enumerate(trainer.batches.batches.epoch(0)):
-        values, captions = trainer.backward(trainer.batches.load(indices))
+    for number, batch in enumerate(trainer.batches.epoch(0)):
+        values, captions = trainer.backward(batch)
         if fabric.is_global_zero:
             found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
             if trainer.tail is not None:
@@ -343,7 +349,7 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_step_term_and_checkpoin
     trainer.train()
     with torch.no_grad():
         trainer.captioner.output.bias[5] = float("nan")
-    batch = trainer.batches.load(next(trainer.batches.batches.epoch(1)))
+    batch = next(trainer.batches.epoch(1))
     with pytest.raises(TrainingError, match=r"step 6: the term 'nll' is nan; .*step-0000006"):
         trainer.step(batch)
 

@@ -128,6 +128,24 @@ def test_a_stage_may_see_larger_pictures(tiny_recipe: Path, tmp_path: Path) -> N
         load_recipe(tiny_recipe, (f"then=[{stage}, size: 16}}}}]",))
 
 
+def test_a_stage_may_see_cuts_of_its_pictures(tiny_recipe: Path, tmp_path: Path) -> None:
+    stage = "{objective: {name: cross_entropy}, epochs: 1, encoder: {train_from: stage4"
+    cut = f"{stage}, learning_rate: 0.01, random_cut: 0.5}}}}"
+    recipe = load_recipe(tiny_recipe, ("epochs=1", "dev.every=1", f"then=[{cut}, {stage}}}}}]"))
+    assert [s.encoder.random_cut for s in recipe.stages()] == [1.0, 0.5, 0.5]
+    trainer = Trainer(Fabric(accelerator="cpu"), recipe, tmp_path / "run", False)
+    # Of the trained stages nothing is cached but the dev pictures.
+    assert [len(cache) for cache in trainer.caches.values()] == [24 + 6, 6]
+    trainer.run.mkdir()
+    trainer.resume()
+    before = trainer.trainable.fingerprint
+    trainer.train()
+    assert trainer.trainable.fingerprint != before
+    for share in (0, 1.5):
+        with pytest.raises(ConfigError, match=r"encoder\.random_cut: is a share of a picture"):
+            load_recipe(tiny_recipe, (f"encoder.random_cut={share}",))
+
+
 def test_a_stage_that_cannot_be_trained_is_refused_before_anything_is_encoded(
     tiny_recipe: Path, tmp_path: Path
 ) -> None:

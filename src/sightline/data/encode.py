@@ -1,9 +1,6 @@
 """Encode every picture of a dataset once, into a region cache."""
 
 import itertools
-import multiprocessing
-import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,8 +15,9 @@ from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
 from sightline.data.region_cache import Mirrored, RegionCache, picture_key
+from sightline.data.workers import end_with_parent
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.preprocessing import Preprocessing, Window
+from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window
 from sightline.encoders.regions import Regions
 from sightline.errors import DataError, PictureError
 from sightline.progress import progress
@@ -34,7 +32,7 @@ class Prepared:
 
     key: bytes
     pixels: NDArray[np.uint8] | None = None  # None: known already, or unreadable
-    window: Window = (0.0, 0.0, 1.0, 1.0)
+    window: Window = WHOLE
     error: str | None = None
 
 
@@ -59,17 +57,12 @@ class _Pictures(Dataset[Prepared]):
             if key in self.known:
                 return Prepared(key)
             if isinstance(picture, Mirrored):
-                pixels, window = self._prepare(picture.picture)
+                pixels, window = self.preprocessing.load(picture.picture)
                 # (A window is the whole picture or its middle: the same in a mirror.)
                 return Prepared(key, np.ascontiguousarray(pixels[:, ::-1]), window)
-            return Prepared(key, *self._prepare(picture))
+            return Prepared(key, *self.preprocessing.load(picture))
         except PictureError as error:
             return Prepared(b"", error=str(error))
-
-    def _prepare(self, picture: Path | Image) -> tuple[NDArray[np.uint8], Window]:
-        if isinstance(picture, Path):
-            return self.preprocessing.load(picture)
-        return self.preprocessing.prepare(picture.convert("RGB"))
 
 
 def encode_pictures(
@@ -97,7 +90,7 @@ def encode_pictures(
             num_workers=workers,
             collate_fn=list,
             prefetch_factor=4 if workers else None,
-            worker_init_fn=_end_with_parent,
+            worker_init_fn=end_with_parent,
         )
         seen: set[bytes] = set()
         for prepared in itertools.chain.from_iterable(loader):
@@ -161,21 +154,6 @@ def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator
                 yield waiting.popleft().result()
     finally:
         torch.set_num_threads(threads)
-
-
-def _end_with_parent(worker: int) -> None:
-    """Let a worker end when the process that started it is killed.
-
-    It would otherwise stay for ever, waiting to hand over its last pictures to nobody.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _batched(items: Iterable[Prepared], size: int) -> Iterator[list[Prepared]]:

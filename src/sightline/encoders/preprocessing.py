@@ -13,6 +13,7 @@ from sightline.pictures import open_picture
 
 Fit = Literal["squash", "crop"]
 Window = tuple[float, float, float, float]
+WHOLE: Window = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,17 @@ class Preprocessing:
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
-    def prepare(self, picture: Image.Image) -> tuple[NDArray[np.uint8], Window]:
-        """Pixels `(size, size, 3)` of an upright RGB picture, and the part of it that they show.
+    def prepare(
+        self, picture: Image.Image, part: Window = WHOLE
+    ) -> tuple[NDArray[np.uint8], Window]:
+        """Pixels `(size, size, 3)` of an upright RGB picture, and the window of it that they show.
 
-        Cropping and resizing are one step, so the window is exact and not rounded to pixels.
-        Bicubic with Pillow's antialiasing; `reducing_gap` averages whole blocks of a large picture
-        first, down to three times the target, which is several times faster and changes a pixel by
-        about one level in 255.
+        With `part`, only that part of what they would show. Cropping and resizing are one step, so
+        the window is exact and not rounded to pixels. Bicubic with Pillow's antialiasing;
+        `reducing_gap` averages whole blocks of a large picture first, down to three times the
+        target, which is several times faster and changes a pixel by about one level in 255.
         """
-        box = self._box(picture.width, picture.height)
+        box = self._box(picture.width, picture.height, part)
         pixels = picture.resize(
             (self.size, self.size), Image.Resampling.BICUBIC, box=box, reducing_gap=3.0
         )
@@ -56,20 +59,30 @@ class Preprocessing:
         )
         return np.array(pixels), window
 
-    def load(self, source: Path | str | bytes) -> tuple[NDArray[np.uint8], Window]:
-        """`prepare` of a picture file, decoded no larger than needed.
+    def load(
+        self, source: Path | str | bytes | Image.Image, part: Window = WHOLE
+    ) -> tuple[NDArray[np.uint8], Window]:
+        """`prepare` of a picture, if it is a file decoded no larger than needed.
 
         A JPEG may be decoded at a fraction of its size for a fraction of the time. Twice the
         input's size is kept, so that the resampling filter still has the last halving to itself.
         """
-        return self.prepare(open_picture(source, reduced_to=2 * self.size))
+        if isinstance(source, Image.Image):
+            return self.prepare(source.convert("RGB"), part)
+        return self.prepare(open_picture(source, reduced_to=2 * self.size), part)
 
-    def _box(self, width: int, height: int) -> Window:
+    def _box(self, width: int, height: int, part: Window) -> Window:
         if self.fit == "squash":
-            return (0.0, 0.0, float(width), float(height))
-        side = min(width, height) * 224 / 256
-        left, top = (width - side) / 2, (height - side) / 2
-        return (left, top, left + side, top + side)
+            shown = (float(width), float(height))
+        else:
+            shown = (min(width, height) * 224 / 256,) * 2
+        left, top = (width - shown[0]) / 2, (height - shown[1]) / 2
+        return (
+            left + part[0] * shown[0],
+            top + part[1] * shown[1],
+            left + part[2] * shown[0],
+            top + part[3] * shown[1],
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary; `from_json` is its inverse."""

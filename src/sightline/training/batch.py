@@ -1,5 +1,6 @@
-"""Training batches: regions from the cache, captions as word ids."""
+"""Training batches: regions of pictures, captions as word ids."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,10 @@ from torch import Tensor
 
 from sightline.data.batches import Batches, image_batches, length_batches
 from sightline.data.dataset import CaptionedImage
-from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.vocabulary import END, PAD, START, Vocabulary
 from sightline.encoders.regions import Regions
-from sightline.metrics.tokenizer import tokenize
 from sightline.training.recipe import BatchRecipe
+from sightline.training.regions import RegionSource, names_a_side
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class TrainingBatches:
     def __init__(
         self,
         images: tuple[CaptionedImage, ...],
-        cache: RegionCache,
+        source: RegionSource,
         vocabulary: Vocabulary,
         recipe: BatchRecipe,
         *,
@@ -62,20 +62,15 @@ class TrainingBatches:
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self.cache = cache
-        rows = cache.rows([picture_key(image.picture) for image in images])
-        self.rows = rows[None]  # (versions, pictures)
-        if mirror:
-            mirrored = cache.rows([picture_key(Mirrored(image.picture)) for image in images])
-            # What is on the left is not on the left in a mirror.
-            one_sided = np.array([_names_a_side(image) for image in images])
-            self.rows = np.stack([rows, np.where(one_sided, rows, mirrored)])
+        self.source = source
+        # What is on the left is not on the left in a mirror.
+        self.one_sided = [names_a_side(image) for image in images]
         self.captions = [
             [_target(vocabulary, caption, max_length) for caption in image.captions]
             for image in images
         ]
         share = {"batch_size": recipe.size, "seed": seed, "rank": rank, "world_size": world_size}
-        share["versions"] = len(self.rows)
+        share["versions"] = 2 if mirror else 1
         self.batches: Batches
         if recipe.by == "image":
             self.items = [(i, slice(None)) for i in range(len(images))]
@@ -91,26 +86,37 @@ class TrainingBatches:
     def __len__(self) -> int:
         return len(self.batches)
 
-    def load(self, indices: NDArray[np.int64]) -> CaptionBatch:
-        """One process's part of a batch; an empty part becomes one item of weight zero."""
-        weight = float(len(indices) > 0)
-        versions, indices = np.divmod(indices if len(indices) else np.array([0]), len(self.items))
-        chosen = [self.items[i] for i in indices]
-        captions = [self.captions[image][which] for image, which in chosen]
+    def epoch(self, number: int, start: int = 0) -> Iterator[CaptionBatch]:
+        """This process's part of each batch of an epoch, from batch `start` on.
+
+        An empty part becomes one item of weight zero.
+        """
+        parts = list(self.batches.epoch(number, start))
+        chosen = [self._choose(part if len(part) else np.array([0])) for part in parts]
+        pictures = [[(i, mirrored) for i, mirrored, _ in batch] for batch in chosen]
+        seen = self.source.epoch(number, pictures)
+        for part, batch, regions in zip(parts, chosen, seen, strict=True):
+            inputs, targets = self._words([self.captions[i][which] for i, _, which in batch])
+            images = torch.tensor([i for i, _, _ in batch])
+            yield CaptionBatch(regions, inputs, targets, float(len(part) > 0), images)
+
+    def _choose(self, indices: NDArray[np.int64]) -> list[tuple[int, bool, slice]]:
+        """Pictures, whether they are mirrored, and which of their captions are to be said."""
+        chosen = []
+        for version, item in zip(*np.divmod(indices, len(self.items)), strict=True):
+            image, which = self.items[item]
+            chosen.append((image, bool(version) and not self.one_sided[image], which))
+        return chosen
+
+    def _words(self, captions: list[list[list[int]]]) -> tuple[Tensor, Tensor]:
+        """What the model is given of captions, and what it should say."""
         most, longest = max(map(len, captions)), max(len(c) for own in captions for c in own)
-        targets = torch.full((len(chosen), most, longest), PAD)
+        targets = torch.full((len(captions), most, longest), PAD)
         for b, own in enumerate(captions):
             for k, caption in enumerate(own):
                 targets[b, k, : len(caption)] = torch.tensor(caption)
         start = torch.full_like(targets[..., :1], START)
-        inputs = torch.cat([start, targets[..., :-1]], -1)
-        images = [image for image, _ in chosen]
-        regions = self.cache.regions(self.rows[versions, images])
-        return CaptionBatch(regions, inputs, targets, weight, torch.tensor(images))
-
-
-def _names_a_side(image: CaptionedImage) -> bool:
-    return any({"left", "right"} & set(tokenize(caption)) for caption in image.captions)
+        return torch.cat([start, targets[..., :-1]], -1), targets
 
 
 def _target(vocabulary: Vocabulary, caption: str, max_length: int) -> list[int]:

@@ -44,6 +44,7 @@ from sightline.training.check import check, start_of, trained_from
 from sightline.training.data import dataset_of, encoder_of
 from sightline.training.objective import Objective, Term, create_objective
 from sightline.training.recipe import Recipe
+from sightline.training.regions import CachedRegions, CutRegions, RegionSource
 from sightline.training.run import (
     History,
     Position,
@@ -79,9 +80,14 @@ def _processes() -> DDPStrategy:
     return DDPStrategy(start_method="spawn", find_unused_parameters=True)
 
 
-def _reads(stage: Recipe) -> tuple[str | None, int | None]:
-    """What tells the regions that stages of one run are given apart."""
-    return stage.encoder.train_from, stage.encoder.size
+def _reads(stage: Recipe) -> tuple[str | None, int | None, bool]:
+    """What tells the regions that stages of one run read from a cache apart."""
+    return stage.encoder.train_from, stage.encoder.size, _cuts(stage)
+
+
+def _cuts(stage: Recipe) -> bool:
+    """Whether training pictures are cut and encoded at every step, and only dev is cached."""
+    return stage.encoder.random_cut < 1
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
@@ -137,7 +143,7 @@ class Trainer:
         self.cache = self.caches[_reads(recipe)]
         self.batches = TrainingBatches(
             self.train_images,
-            self.cache,
+            self._source(recipe),
             self.vocabulary,
             recipe.batch,
             max_length=recipe.data.max_length,
@@ -158,17 +164,34 @@ class Trainer:
         """The encoder for a stage's size of pictures; all stages train the same weights."""
         return self.encoder.at_size(stage.encoder.size or self.encoder.preprocessing.size)
 
-    def _encode(self, stage: Recipe) -> RegionCache:
-        """What a stage reads: every picture by the encoder, or by what is before its trained part.
-
-        The first process encodes what is not in the cache.
-        """
+    def _reader(self, stage: Recipe) -> Encoder:
+        """Makes what a stage reads: the encoder, or what of it is before the trained part."""
         encoder = self._encoder_at_size(stage)
         if stage.encoder.train_from is not None and self.trainable is not None:
-            encoder = self.trainable.source(encoder)
+            return self.trainable.source(encoder)
+        return encoder
+
+    def _source(self, stage: Recipe) -> RegionSource:
+        """Where a stage has the regions of its training pictures from."""
+        pictures = [image.picture for image in self.train_images]
+        if not _cuts(stage):
+            return CachedRegions(pictures, self.cache, stage.data.mirror)
+        return CutRegions(
+            pictures,
+            deepcopy(self._reader(stage)).to(self.fabric.device),
+            stage.encoder.random_cut,
+            workers=stage.encoder.workers,
+            seed=stage.seed,
+        )
+
+    def _encode(self, stage: Recipe) -> RegionCache:
+        """What a stage reads from a cache. The first process encodes what is not there yet."""
+        encoder = self._reader(stage)
         pictures: list[Path | Image | Mirrored]
-        pictures = [image.picture for image in (*self.train_images, *self.dev_images)]
-        pictures += [Mirrored(i.picture) for i in self.train_images if self.recipe.data.mirror]
+        pictures = [image.picture for image in self.dev_images]
+        if not _cuts(stage):
+            pictures += [image.picture for image in self.train_images]
+            pictures += [Mirrored(i.picture) for i in self.train_images if stage.data.mirror]
         root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
         cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()
@@ -204,10 +227,9 @@ class Trainer:
         last = at.stage_epoch + recipe.epochs
         while not at.finished:
             self.model.train()
-            for indices in self.batches.batches.epoch(at.epoch, at.batch):
-                began = time.perf_counter()
-                batch = self.batches.load(indices).to(self.fabric.device)
-                values, captions = self.step(batch)
+            began = time.perf_counter()
+            for batch in self.batches.epoch(at.epoch, at.batch):
+                values, captions = self.step(batch.to(self.fabric.device))
                 at.step, at.batch, at.captions = (
                     at.step + 1,
                     at.batch + 1,
@@ -220,6 +242,7 @@ class Trainer:
                 bar.update(captions)
                 if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
                     self.save()
+                began = time.perf_counter()
             at.epoch, at.batch = at.epoch + 1, 0
             if at.epoch % recipe.dev.every == 0 or at.epoch == last:
                 self.evaluate()

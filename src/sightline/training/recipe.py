@@ -67,9 +67,15 @@ class EncoderRecipe:
     cache: str | None = None  # folder for caches; default: the user's own
     train_from: str | None = None  # such as stage5
     learning_rate: float = 2e-5  # of what is trained; it moves as the captioner's does
+    # Training pictures are cut at random, to at least this share of their area, at every step. They
+    # are then decoded by `workers` processes and encoded again and again, not read from the cache.
+    random_cut: float = 1.0
+    workers: int = 2
 
     def __post_init__(self) -> None:
-        require_at_least(0, "encoder", learning_rate=self.learning_rate)
+        require_at_least(0, "encoder", learning_rate=self.learning_rate, workers=self.workers)
+        if not 0 < self.random_cut <= 1:
+            raise ConfigError("encoder.random_cut: is a share of a picture, above 0 and at most 1")
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,7 @@ class StageEncoderRecipe:
     train_from: str
     learning_rate: float = EncoderRecipe.learning_rate
     size: int | None = None  # of its pictures; default: as before
+    random_cut: float | None = None  # default: as before
 
     def __post_init__(self) -> None:
         require_at_least(0, "then.encoder", learning_rate=self.learning_rate)
@@ -225,8 +232,8 @@ class Recipe:
             given = {f.name: getattr(stage, f.name) for f in fields(stage)}
             changes = {name: value for name, value in given.items() if value is not None}
             if stage.encoder is not None:
-                size = stage.encoder.size or before.encoder.size
-                changes["encoder"] = replace(before.encoder, **vars(stage.encoder) | {"size": size})
+                own = {name: v for name, v in vars(stage.encoder).items() if v is not None}
+                changes["encoder"] = replace(before.encoder, **own)
             stages.append(replace(before, **changes))
         return stages
 
