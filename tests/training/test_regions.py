@@ -12,6 +12,7 @@ from sightline.data.region_cache import Mirrored
 from sightline.data.scenes import make_scenes
 from sightline.encoders.encoder import Encoder, create_encoder
 from sightline.encoders.regions import Regions
+from sightline.errors import DataError
 from sightline.training.regions import CachedRegions, Chosen, CutRegions, random_part
 
 BATCHES: list[Chosen] = [[(0, False), (2, True)], [(1, True)], [(3, False), (0, True)]]
@@ -82,6 +83,14 @@ def test_a_part_depends_on_seed_epoch_and_picture_alone(
     for seed, epoch in ((1, 0), (0, 1)):
         others = windows(seed, epoch, BATCHES)
         assert all(own != other for own, other in zip(first, others, strict=True))
+
+
+def test_a_picture_that_cannot_be_read_is_one_clear_line(encoder: Encoder, tmp_path: Path) -> None:
+    (tmp_path / "empty.jpg").touch()
+    source = CutRegions([tmp_path / "empty.jpg"], encoder, 0.3, workers=1, seed=0)
+    with pytest.raises(DataError, match=r"empty\.jpg is empty.*run sightline data check") as caught:
+        next(source.epoch(0, [[(0, False)]]))
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("least", [0.2, 0.9])

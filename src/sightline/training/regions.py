@@ -17,6 +17,7 @@ from sightline.data.workers import end_with_parent
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import Preprocessing, Window
 from sightline.encoders.regions import Regions
+from sightline.errors import DataError, PictureError
 from sightline.metrics.tokenizer import tokenize
 
 Chosen = list[tuple[int, bool]]  # the pictures of a batch, and whether each is mirrored
@@ -64,7 +65,8 @@ class CutRegions:
         self._workers, self._seed = workers, seed
 
     def epoch(self, number: int, batches: Sequence[Chosen]) -> Iterator[Regions]:
-        preprocessing, device = self._encoder.preprocessing, self._encoder.mean.device
+        device = next(self._encoder.parameters()).device
+        preprocessing = self._encoder.preprocessing
         loader = DataLoader(
             _Cuts(self._pictures, preprocessing, self._least, (self._seed, number)),
             batch_sampler=batches,
@@ -74,6 +76,9 @@ class CutRegions:
             generator=torch.Generator(),  # or it would draw from the one that dropout draws from
         )
         for cuts in loader:
+            for cut in cuts:
+                if isinstance(cut, PictureError):
+                    raise DataError(f"{cut}; run sightline data check --fix")
             pixels = torch.from_numpy(np.stack([pixels for pixels, _ in cuts])).to(device)
             windows = torch.tensor([window for _, window in cuts], device=device)
             with torch.no_grad():
@@ -81,8 +86,11 @@ class CutRegions:
             yield regions
 
 
-class _Cuts(Dataset[tuple[NDArray[np.uint8], Window]]):
-    """Parts of pictures, prepared for an encoder; runs in the worker processes."""
+Cut = tuple[NDArray[np.uint8], Window]
+
+
+class _Cuts(Dataset[Cut | PictureError]):
+    """Parts of pictures, prepared for an encoder, or why not; runs in the worker processes."""
 
     def __init__(
         self,
@@ -94,10 +102,13 @@ class _Cuts(Dataset[tuple[NDArray[np.uint8], Window]]):
         self.pictures, self.preprocessing, self.least = pictures, preprocessing, least
         self.seed = seed
 
-    def __getitem__(self, chosen: tuple[int, bool]) -> tuple[NDArray[np.uint8], Window]:
+    def __getitem__(self, chosen: tuple[int, bool]) -> Cut | PictureError:
         picture, mirrored = chosen
         part = random_part(np.random.default_rng((*self.seed, picture)), self.least)
-        pixels, window = self.preprocessing.load(self.pictures[picture], part)
+        try:
+            pixels, window = self.preprocessing.load(self.pictures[picture], part)
+        except PictureError as error:
+            return error
         if not mirrored:
             return pixels, window
         left, top, right, bottom = window
