@@ -142,14 +142,17 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("by", "train_from"), [("image", "stage4"), ("length", "null")])
+@pytest.mark.parametrize(
+    ("by", "train_from", "random_cut"), [("image", "stage4", 0.5), ("length", "null", 1.0)]
+)
 def test_two_processes_give_the_gradients_of_one(
-    tiny_recipe: Path, tmp_path: Path, by: str, train_from: str
+    tiny_recipe: Path, tmp_path: Path, by: str, train_from: str, random_cut: float
 ) -> None:
     # With batches of three, the last one of a length leaves the second process with nothing.
     text = tiny_recipe.read_text().replace("dropout: 0.2", "dropout: 0.0")
     text = text.replace("by: image", f"by: {by}").replace("size: 4", "size: 3")
-    text = text.replace("stage: stage4", f"stage: stage4\n  train_from: {train_from}")
+    encoder = f"stage: stage4\n  train_from: {train_from}\n  random_cut: {random_cut}"
+    text = text.replace("stage: stage4", encoder)
     tiny_recipe.write_text(text)
     script = tmp_path / "gradients.py"
     script.write_text(TWO_PROCESSES)
