@@ -12,7 +12,7 @@ import click
 
 import sightline
 from sightline.cli.caption import mark
-from sightline.memory import keep_freed_memory
+from sightline.memory import keep_freed_memory, leave_garbage_at_exit
 from sightline.report.account import give_account
 from sightline.report.explanations import draw_explanations
 from sightline.report.page import render_page
@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("pictures", nargs="*", type=Path, default=sorted(HERE.glob("*.jpg")))
     options = parser.parse_args()
     keep_freed_memory()
+    leave_garbage_at_exit()
     options.folder.mkdir(parents=True, exist_ok=True)
     captioner = sightline.load()
     for picture in options.pictures:

@@ -112,10 +112,11 @@ def test_so_is_what_the_system_refuses(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith(f"sightline: {tmp_path / 'file'}")
 
 
-def test_freed_memory_stays_with_the_program(monkeypatch):
+def test_freed_memory_stays_with_the_program_and_garbage_with_the_system(monkeypatch):
     asked = []
-    monkeypatch.setattr("sightline.cli.main.keep_freed_memory", lambda: asked.append(True))
+    for name in ("keep_freed_memory", "leave_garbage_at_exit"):
+        monkeypatch.setattr(f"sightline.cli.main.{name}", lambda name=name: asked.append(name))
     monkeypatch.setattr(sys, "argv", ["sightline", "--version"])
     with pytest.raises(SystemExit):
         main()
-    assert asked
+    assert len(asked) == 2

@@ -8,7 +8,7 @@ import click
 
 from sightline import __version__
 from sightline.errors import SightlineError
-from sightline.memory import keep_freed_memory
+from sightline.memory import keep_freed_memory, leave_garbage_at_exit
 
 # Command name -> (module, one line for the list of commands). The line lives here so that
 # `sightline --help` and shell completion import no command, and so no torch.
@@ -83,6 +83,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a user's mistake ends in one line and exit code 2."""
     keep_freed_memory()
+    leave_garbage_at_exit()
     try:
         cli(prog_name="sightline")
     except SightlineError as error:
