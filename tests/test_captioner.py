@@ -190,7 +190,7 @@ def test_a_damaged_checkpoint_is_one_clear_line(
     [
         ({"beam": "wide"}, r"config\.json: decoding\.beam: must be"),
         ({"no_repeat_ngram": "often"}, r"decoding\.constraints\.no_repeat_ngram: must be"),
-        ({"beem": 3}, "no key is called 'beem'; did you mean 'beam'"),
+        ({"beem": 3}, "no decoding option is called 'beem'; did you mean 'beam'"),
         (5, "decoding: must be a group of keys"),
     ],
 )

@@ -14,10 +14,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sightline.captions import Caption, Unsaid, Word
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
-from sightline.config import from_dict
 from sightline.data.vocabulary import END, PAD, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
-from sightline.decoding.constraints import Constraints
 from sightline.decoding.ensemble import Ensemble
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.decoding.words import describe_words
@@ -78,7 +76,9 @@ class Captioner:
             load_model(folder, config) for folder, config in zip(folders, configs, strict=True)
         ]
         model = loaded[0][0] if len(loaded) == 1 else Ensemble([model for model, _ in loaded])
-        options = _search_defaults(folders[0], configs[0])
+        options = BeamOptions().changed(
+            configs[0].get("decoding", {}), f"{folders[0] / 'config.json'}: decoding"
+        )
         encoder = load_encoder(folders[0], configs[0])
         checkpoint = folders[0] if len(folders) == 1 else None
         return cls(encoder, model, loaded[0][1], options, checkpoint)
@@ -316,21 +316,10 @@ class Captioner:
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
     ) -> BeamOptions:
-        limits = {field.name for field in dataclasses.fields(Constraints)}
-        searching = {field.name for field in dataclasses.fields(BeamOptions)}
-        for name in options:
-            if name not in limits | searching:
-                raise ConfigError(f"no decoding option is called '{name}'")
-        constraints = dataclasses.replace(
-            self.options.constraints,
-            **{name: value for name, value in options.items() if name in limits},
-            avoid=self._ids(avoid),
-            require=self._ids(require),
-        )
-        own = {name: value for name, value in options.items() if name in searching}
+        options = {**options, "avoid": self._ids(avoid), "require": self._ids(require)}
         # A list of five needs at least five beams; nobody wants to be told so.
-        own["beam"] = max(own.get("beam", self.options.beam), own.get("n_best", 1))
-        return dataclasses.replace(self.options, constraints=constraints, **own)
+        options["beam"] = max(options.get("beam", self.options.beam), options.get("n_best", 1))
+        return self.options.changed(options)
 
     def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
         unknown = [f"'{word}'" for word in words if word not in self.vocabulary]
@@ -386,14 +375,3 @@ class Captioner:
                 )
             captions.append(own)
         return captions
-
-
-def _search_defaults(folder: Path, config: dict[str, Any]) -> BeamOptions:
-    """How a checkpoint says that its captions are to be searched for."""
-    given = config.get("decoding", {})
-    limits = {field.name for field in dataclasses.fields(Constraints)}
-    if isinstance(given, dict):  # there all options are on one level, as a user gives them
-        constraints = {name: value for name, value in given.items() if name in limits}
-        given = {name: value for name, value in given.items() if name not in limits}
-        given["constraints"] = constraints
-    return from_dict(BeamOptions, given, f"{folder / 'config.json'}: decoding")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +78,9 @@ def command(
     dataset, root = dataset_for(runs[0] if runs else None, data, images)
     chosen = dataset.split(split)
     captioner = Captioner.load(*(find_checkpoint(run, stage) for run in runs or [None]))
-    own = captioner.options
-    limits = own.constraints
-    options = replace(
-        own,
-        beam=beam or own.beam,
-        length_power=own.length_power if length_power is None else length_power,
-        constraints=limits if no_repeat is None else replace(limits, no_repeat_ngram=no_repeat),
+    wishes = {"beam": beam, "length_power": length_power, "no_repeat_ngram": no_repeat}
+    options = captioner.options.changed(
+        {name: value for name, value in wishes.items() if value is not None}
     )
     cache = encode_all(
         [image.picture for image in chosen], captioner.encoder, root, show_progress=True

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.workers import end_with_parent
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window
+from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
 from sightline.encoders.regions import Regions
 from sightline.errors import DataError, PictureError
 from sightline.progress import progress
@@ -57,9 +57,7 @@ class _Pictures(Dataset[Prepared]):
             if key in self.known:
                 return Prepared(key)
             if isinstance(picture, Mirrored):
-                pixels, window = self.preprocessing.load(picture.picture)
-                # (A window is the whole picture or its middle: the same in a mirror.)
-                return Prepared(key, np.ascontiguousarray(pixels[:, ::-1]), window)
+                return Prepared(key, *mirror(*self.preprocessing.load(picture.picture)))
             return Prepared(key, *self.preprocessing.load(picture))
         except PictureError as error:
             return Prepared(b"", error=str(error))

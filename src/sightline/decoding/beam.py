@@ -1,10 +1,12 @@
 """Beam search, for all pictures of a batch and all their beams in one tensor step."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from sightline.config import from_dict, nearest, to_dict
 from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
@@ -35,6 +37,23 @@ class BeamOptions:
             )
         if self.groups > 1 and self.constraints.require:
             raise ConfigError("decoding: required words and diverse groups do not go together")
+
+    def changed(self, options: Any, where: str = "decoding") -> "BeamOptions":
+        """These, with other values for some, and for some of the constraints: all on one level.
+
+        >>> BeamOptions().changed({"beam": 3, "max_length": 9}).constraints.max_length
+        9
+        """
+        if not isinstance(options, dict):
+            raise ConfigError(f"{where}: must be a group of keys, not {options!r}")
+        values = to_dict(self)
+        limits = values.pop("constraints")
+        for name, value in options.items():
+            if name not in values and name not in limits:
+                hint = nearest(str(name), [*values, *limits])
+                raise ConfigError(f"{where}: no decoding option is called '{name}'; {hint}")
+            (limits if name in limits else values)[name] = value
+        return from_dict(BeamOptions, {**values, "constraints": limits}, where)
 
 
 @torch.no_grad()

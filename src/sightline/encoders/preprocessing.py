@@ -96,3 +96,13 @@ class Preprocessing:
         True
         """
         return cls(**{**fields, "mean": tuple(fields["mean"]), "std": tuple(fields["std"])})
+
+
+def mirror(pixels: NDArray[np.uint8], window: Window) -> tuple[NDArray[np.uint8], Window]:
+    """What would have been prepared of the picture with left and right exchanged.
+
+    >>> mirror(np.uint8([[[1], [2]]]), (0.0, 0.0, 0.75, 1.0))[1]
+    (0.25, 0.0, 1.0, 1.0)
+    """
+    left, top, right, bottom = window
+    return np.ascontiguousarray(pixels[:, ::-1]), (1 - right, top, 1 - left, bottom)

@@ -64,7 +64,7 @@ class TrainingBatches:
     ) -> None:
         self.source = source
         # What is on the left is not on the left in a mirror.
-        self.one_sided = [names_a_side(image) for image in images]
+        self.one_sided = [names_a_side(image) for image in images] if mirror else []
         self.captions = [
             [_target(vocabulary, caption, max_length) for caption in image.captions]
             for image in images

@@ -15,7 +15,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.data.region_cache import Mirrored, RegionCache, picture_key
 from sightline.data.workers import end_with_parent
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.preprocessing import Preprocessing, Window
+from sightline.encoders.preprocessing import Preprocessing, Window, mirror
 from sightline.encoders.regions import Regions
 from sightline.errors import DataError, PictureError
 from sightline.metrics.tokenizer import tokenize
@@ -106,13 +106,10 @@ class _Cuts(Dataset[Cut | PictureError]):
         picture, mirrored = chosen
         part = random_part(np.random.default_rng((*self.seed, picture)), self.least)
         try:
-            pixels, window = self.preprocessing.load(self.pictures[picture], part)
+            cut = self.preprocessing.load(self.pictures[picture], part)
         except PictureError as error:
             return error
-        if not mirrored:
-            return pixels, window
-        left, top, right, bottom = window
-        return np.ascontiguousarray(pixels[:, ::-1]), (1 - right, top, 1 - left, bottom)
+        return mirror(*cut) if mirrored else cut
 
 
 def random_part(random: np.random.Generator, least: float) -> Window:
