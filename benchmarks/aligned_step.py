@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 from sightline.models.registry import create_model
+from sightline.recipe import load_recipe
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import create_objective
-from sightline.training.recipe import load_recipe
+from sightline.training.objectives.registry import create_objective
 from sightline.training.schedule import create_optimizer
 from train_step import CAPTIONS, PICTURES, REGION_DIM, VOCABULARY, make_batch, seconds
 

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import torch
 
-from sightline.data.vocabulary import END, UNKNOWN
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
-from sightline.encoders.regions import Regions
 from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, UNKNOWN
 
 
 class Size(NamedTuple):

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import RegionCache
+from sightline.encoders.encode import encode_pictures
 from sightline.encoders.encoder import Encoder, create_encoder
+from sightline.encoders.region_cache import RegionCache
 from sightline.encoders.registry import list_encoders
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "others"

@@ -1,9 +1,9 @@
-"""What LRP of a caption costs, in forward passes: at most 15 to the pixels, 5 to previous words.
+"""What LRP of a caption costs, in forward passes: at most 15 to the pixels.
 
 A caption of twelve words is explained, every word of it, by a captioner of random weights at the
 default sizes over EfficientNet-Lite2 (9 x 9 regions). To the pixels, the unit is one forward pass
-of encoder and captioner for the same picture and caption, as captioning runs them; to previous
-words alone and to the regions, one of the captioner. All are measured in turn in every round, so
+of encoder and captioner for the same picture and caption, as captioning runs them; to
+the regions, one of the captioner. All are measured in turn in every round, so
 that a busy machine slows them alike, in time of this process.
 
     python benchmarks/explain.py [--rounds 5] [--model grid_td] [--encoder efficientnet_lite2]
@@ -16,12 +16,12 @@ from collections.abc import Callable
 
 import torch
 
-from sightline.data.vocabulary import START
 from sightline.encoders.encoder import create_encoder
-from sightline.encoders.regions import Regions
-from sightline.explain.lrp import lrp, lrp_words
-from sightline.explain.subject import Subject
+from sightline.explain.lrp.method import lrp
+from sightline.explain.targets import Targets
 from sightline.models.registry import create_model, list_models
+from sightline.regions import Regions
+from sightline.text.vocabulary import START
 
 WORDS, VOCABULARY = 12, 2_540
 
@@ -38,7 +38,7 @@ def main() -> None:
     pixels = torch.randint(256, (1, size, size, 3), dtype=torch.uint8)
     window = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
     print(f"{arguments.encoder}, {WORDS} words, threads: {torch.get_num_threads()}")
-    print("passes for LRP to      words   regions   pixels")
+    print("passes for LRP to       regions   pixels")
     for name in arguments.model or list_models():
         model = create_model(name, VOCABULARY, encoder.dim).eval()
         tokens = torch.randint(4, VOCABULARY, (1, 1, WORDS))
@@ -46,8 +46,8 @@ def main() -> None:
         places, words = torch.arange(WORDS)[None], torch.randint(4, VOCABULARY, (1, WORDS))
         regions = encoder(pixels, window)
         x = encoder.normalise(pixels)
-        to_regions = Subject(model, regions, tokens, places, words)
-        to_pixels = Subject(model, regions, tokens, places, words, encoder, x)
+        to_regions = Targets(model, regions, tokens, places, words)
+        to_pixels = Targets(model, regions, tokens, places, words, encoder, x)
 
         def encode() -> Regions:
             with torch.inference_mode():
@@ -60,15 +60,13 @@ def main() -> None:
         runs: list[Callable[[], object]] = [
             encode,
             decode,
-            lambda: lrp_words(to_regions),  # noqa: B023
             lambda: lrp(to_regions),  # noqa: B023
             lambda: lrp(to_pixels),  # noqa: B023
         ]
         rounds = [[seconds(run) for run in runs] for _ in range(arguments.rounds + 1)][1:]
-        to_words = statistics.median(w / d for _, d, w, _, _ in rounds)
-        near = statistics.median(r / d for _, d, _, r, _ in rounds)
-        far = statistics.median(p / (e + d) for e, d, _, _, p in rounds)
-        print(f"{name:21} {to_words:6.1f} {near:9.1f} {far:8.1f}", flush=True)
+        near = statistics.median(r / d for _, d, r, _ in rounds)
+        far = statistics.median(p / (e + d) for e, d, _, p in rounds)
+        print(f"{name:21} {near:9.1f} {far:8.1f}", flush=True)
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -47,7 +47,7 @@ def captions(model: Path, pictures: list[Path]) -> list[str]:
     """What a captioner says of the pictures."""
     captioner, said = Captioner.load(model), []
     batches = range(0, len(pictures), BATCH)
-    for first in progress(batches, "captioning", total=len(batches), unit="batch"):
+    for first in progress(batches, "captioning", total=len(batches), unit="group"):
         said += [caption.text for caption in captioner.caption(pictures[first : first + BATCH])]
     return said
 

@@ -33,7 +33,7 @@ CaptionSet = tuple[list[str], list[list[str]]]
 METEOR = Path(pycocoevalcap.meteor.meteor.__file__).parent
 OURS = """
 import json, sys
-from sightline.metrics.meteor import meteor
+from sightline.metrics.meteor.scorer import meteor
 score = meteor(*json.load(sys.stdin), tokenizer=str.split)
 json.dump([score.corpus, score.per_image.tolist()], sys.stdout)
 """

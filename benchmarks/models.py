@@ -19,14 +19,14 @@ from pathlib import Path
 
 import torch
 
-from sightline.data.vocabulary import END, START
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
-from sightline.encoders.regions import Regions
 from sightline.models.registry import create_model, list_models
+from sightline.recipe import load_recipe
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, START
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import create_objective
-from sightline.training.recipe import load_recipe
+from sightline.training.objectives.registry import create_objective
 from sightline.training.schedule import create_optimizer
 
 RECIPES = Path(__file__).parents[1] / "recipes" / "flickr8k"

@@ -19,14 +19,14 @@ from PIL import Image
 from torch import Tensor
 
 from sightline.data.dataset import CaptionedImage
-from sightline.data.vocabulary import END, START, Vocabulary
-from sightline.encoders.regions import Regions
 from sightline.models.registry import create_model, list_models
+from sightline.recipe import OptimizerRecipe, load_recipe
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, START, Vocabulary
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import create_objective
-from sightline.training.recipe import OptimizerRecipe, load_recipe
+from sightline.training.objectives.registry import create_objective
+from sightline.training.objectives.self_critical import SelfCritical
 from sightline.training.schedule import create_optimizer
-from sightline.training.self_critical import SelfCritical
 
 RECIPES = Path(__file__).parents[1] / "recipes" / "flickr8k"
 TRAINING, PICTURES, REGIONS, REGION_DIM, WORDS = 6_000, 32, 81, 1280, 2_539

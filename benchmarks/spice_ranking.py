@@ -27,8 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from sightline.metrics.bertscore import bertscore
-from sightline.metrics.spice_spacy import spice_spacy
-from sightline.metrics.tokenizer import tokenize
+from sightline.metrics.spice.spacy_parser import spice_spacy
+from sightline.text.tokenizer import tokenize
 
 # fmt: off
 COLOURS = [

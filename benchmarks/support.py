@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 import torch
 
-from sightline.data.vocabulary import Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
 from sightline.encoders.encoder import create_encoder
-from sightline.encoders.regions import Regions
-from sightline.explain.support import gather_evidence
 from sightline.models.registry import create_model, list_models
+from sightline.regions import Regions
+from sightline.support.classifier import score_words
+from sightline.text.vocabulary import Vocabulary
 
 STAND_INS = 9  # a blank and eight pictures
 CAPTION = "a brown dog runs through the grass with a ball"
@@ -37,7 +37,7 @@ def main() -> None:
     pixels = torch.randint(256, (STAND_INS, size, size, 3), dtype=torch.uint8)
     windows = torch.tensor([[0.0, 0.0, 1.0, 1.0]]).repeat(STAND_INS, 1)
     seen = encoder(pixels, windows)
-    stand_ins = Regions(seen.vectors.detach(), seen.mask, seen.boxes)
+    reference_regions = Regions(seen.vectors.detach(), seen.mask, seen.boxes)
     words = sorted(set(CAPTION.split()))
     vocabulary = Vocabulary([*words, *(f"word{n}" for n in range(2_536 - len(words)))])
     options = BeamOptions(constraints=Constraints(min_length=10, max_length=10))
@@ -52,7 +52,7 @@ def main() -> None:
 
         def check() -> None:
             said = [vocabulary.encode(CAPTION)]
-            gather_evidence(model, vocabulary, stand_ins[:1], said, stand_ins)  # noqa: B023
+            score_words(model, vocabulary, reference_regions[:1], said, reference_regions)  # noqa: B023
 
         rounds = [(seconds(caption), seconds(check)) for _ in range(arguments.rounds + 1)][1:]
         ratio = statistics.median(checked / captioned for captioned, checked in rounds)

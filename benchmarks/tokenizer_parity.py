@@ -18,7 +18,7 @@ from pathlib import Path
 import pycocoevalcap.tokenizer.ptbtokenizer as reference
 
 from metrics import coco_captions
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 
 def java_tokens(captions: list[str]) -> list[list[str]]:

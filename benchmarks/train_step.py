@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 import torch
 
-from sightline.data.vocabulary import END, START
-from sightline.encoders.regions import Regions
 from sightline.models.registry import create_model
 from sightline.models.soft_attention import SoftAttentionConfig
+from sightline.recipe import OptimizerRecipe
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, START
 from sightline.training.batch import CaptionBatch
-from sightline.training.objective import create_objective
-from sightline.training.recipe import OptimizerRecipe
+from sightline.training.objectives.registry import create_objective
 from sightline.training.schedule import create_optimizer
 
 PICTURES, CAPTIONS, REGIONS, REGION_DIM, VOCABULARY = 32, 5, 81, 1280, 2543

@@ -13,8 +13,7 @@ import click
 import sightline
 from sightline.cli.caption import mark
 from sightline.memory import keep_freed_memory, leave_garbage_at_exit
-from sightline.report.account import give_account
-from sightline.report.explanations import draw_explanations
+from sightline.report.explanation_figure import draw_explanations
 from sightline.report.page import render_page
 
 HERE = Path(__file__).parent
@@ -30,13 +29,13 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     captioner = sightline.load()
     for picture in options.pictures:
-        account = give_account(captioner, picture, methods=("lrp", "attention"))
+        report = captioner.report(picture, methods=("lrp", "attention"))
         page = options.folder / f"{picture.stem}.html"
-        page.write_text(render_page(account), encoding="utf-8")
-        click.echo(f"{picture.name}: {mark(account.caption)}\n    why: {page}")
+        page.write_text(render_page(report), encoding="utf-8")
+        click.echo(f"{picture.name}: {mark(report.caption)}\n    why: {page}")
         if picture == options.pictures[0]:
             figure = page.with_suffix(".png")
-            draw_explanations(account).savefig(figure)
+            draw_explanations(report).savefig(figure)
             click.echo(f"    and: {figure}")
     click.echo(
         "\nword(?): doubtful. [not seen: word]: not supported by the picture. docs/support.md"

@@ -6,14 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from sightline.checkpoint import save_checkpoint
-from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import create_encoder
-from sightline.encoders.regions import Regions
-from sightline.explain.logistic import Logistic
-from sightline.explain.support import Judge, save_judge
 from sightline.models.registry import create_model
+from sightline.regions import Regions
+from sightline.support.classifier import SupportClassifier, save_classifier
+from sightline.support.logistic import Logistic
+from sightline.text.vocabulary import Vocabulary
+from tiny_recipe import TINY
 
 # Test processes share the cores; with several threads each they would mostly wait for each other.
 torch.set_num_threads(1)
@@ -65,10 +67,25 @@ def checkpoint(save_captioner: SaveCaptioner, tmp_path_factory: pytest.TempPathF
 def fitted_checkpoint(
     save_captioner: SaveCaptioner, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The same with a judge of words that trusts the likely ones; to be read only."""
+    """The same with a classifier of words that trusts the likely ones; to be read only."""
     folder = save_captioner(tmp_path_factory.mktemp("fitted") / "checkpoint")
-    stand_ins = Regions(torch.rand(3, 16, 112), torch.ones(3, 16) > 0, torch.rand(3, 16, 4))
+    reference_regions = Regions(torch.rand(3, 16, 112), torch.ones(3, 16) > 0, torch.rand(3, 16, 4))
     names = ("relevance_mean", "log_probability")
     likely = Logistic(np.zeros(2), np.ones(2), np.array([0.0, 4.0]), 2.0)
-    save_judge(folder, Judge(names, likely, seen=0.7, unsupported=0.4, stand_ins=stand_ins))
+    save_classifier(
+        folder,
+        SupportClassifier(
+            names, likely, seen=0.7, unsupported=0.4, reference_regions=reference_regions
+        ),
+    )
     return folder
+
+
+@pytest.fixture
+def tiny_recipe(tmp_path: Path) -> Path:
+    """The recipe in a file; its regions are cached beside it."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(
+        yaml.safe_dump({**TINY, "encoder": {**TINY["encoder"], "cache": str(tmp_path)}})
+    )
+    return path

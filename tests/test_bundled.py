@@ -51,9 +51,9 @@ def test_it_says_what_the_examples_show(bundled: Captioner, examples: Path) -> N
 def test_it_can_be_asked_why(bundled: Captioner, examples: Path, method: str) -> None:
     picture = bundled.open(examples / "photographer.jpg")
     (why,) = bundled.explain(picture, "a man", words=["man"], method=method)
-    assert why.picture is not None
-    assert why.picture.shape == (picture.height, picture.width)
-    assert abs(why.picture).sum() > 0
+    assert why.heatmap is not None
+    assert why.heatmap.shape == (picture.height, picture.width)
+    assert abs(why.heatmap).sum() > 0
 
 
 def test_a_checked_and_explained_caption_does_without_slow_imports(examples: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_word_that_is_not_said_is_asked_for_where_it_is_likeliest(
 ) -> None:
     picture = examples / "cat.jpg"
     caption = captioner.read(picture, "a red cup")
-    found = captioner.unsaid(picture, caption, "cat")
+    found = captioner.counterfactual(picture, caption, "cat")
     said = [
         captioner.read(picture, text).words[-1].log_probability
         for text in ("cat", "a cat", "a red cat", "a red cup cat")
@@ -108,11 +108,11 @@ def test_a_word_that_is_not_said_is_asked_for_where_it_is_likeliest(
     assert found.place == int(np.argmax(said))
     assert found.word.text == "cat"
     assert found.word.log_probability == found.everywhere[found.place]
-    there = captioner.unsaid(picture, caption, "cat", 1)
+    there = captioner.counterfactual(picture, caption, "cat", 1)
     assert there.place == 1
     assert there.word.log_probability == found.everywhere[1]
     # "red" at another place than its own may be asked for.
-    assert captioner.unsaid(picture, caption, "red", 3).place == 3
+    assert captioner.counterfactual(picture, caption, "red", 3).place == 3
 
 
 def test_a_picture_that_cannot_be_read_says_so(captioner: Captioner, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_ensemble_averages_and_checks_what_can_be_averaged(
 def test_the_figure_has_a_panel_per_word(
     captioner: Captioner, examples: Path, tmp_path: Path
 ) -> None:
-    from sightline.report.attention import draw_attention
+    from sightline.report.attention_figure import draw_attention
 
     caption = captioner.caption(examples / "cat.jpg")
     titles = [axes.get_title() for axes in draw_attention(caption).axes]

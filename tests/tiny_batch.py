@@ -2,9 +2,9 @@
 
 import torch
 
-from sightline.data.vocabulary import END, PAD
 from sightline.decoding.words import with_start
-from sightline.encoders.regions import Regions
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, PAD
 from sightline.training.batch import CaptionBatch
 
 

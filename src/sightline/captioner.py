@@ -1,4 +1,4 @@
-"""`Captioner`: a picture in; captions with everything that is known of their words out."""
+"""`Captioner`: a picture in; captions, their support and their explanations out."""
 
 import dataclasses
 import functools
@@ -8,37 +8,47 @@ from typing import Any, overload
 
 import numpy as np
 import torch
-from PIL.Image import Image
-from torch import Tensor
+from PIL.Image import Image, Resampling
 from torch.nn.utils.rnn import pad_sequence
 
-from sightline.captions import Caption, Unsaid, Word
+from sightline.captions import Caption, Counterfactual
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
-from sightline.data.vocabulary import END, PAD, Vocabulary
 from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.decoding.description import describe_captions
 from sightline.decoding.ensemble import Ensemble
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.decoding.words import describe_words
+from sightline.devices import choose_device
+from sightline.encoded_picture import EncodedPicture, join_regions
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
-from sightline.explain.explanation import Explanation
-from sightline.explain.methods import Sight, explain_all
-from sightline.explain.questions import Asked
-from sightline.explain.support import Judge, has_judge, load_judge
-from sightline.metrics.tokenizer import tokenize
-from sightline.models.interface import CaptionModel, Memory
-from sightline.pictures import open_picture
+from sightline.explain.methods import explain_captions, find_method
+from sightline.explain.targets import Target
+from sightline.explanation import Explanation
+from sightline.models.interface import CaptionModel
+from sightline.pictures import Picture, open_picture
+from sightline.progress import progress
+from sightline.regions import Regions
+from sightline.report.heatmaps import fit
+from sightline.report.report import DEFAULT_METHODS, Report
+from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
+from sightline.text.tokenizer import tokenize
+from sightline.text.vocabulary import END, PAD, Vocabulary
 
-Picture = Path | str | bytes | Image
+AnyPicture = Picture | EncodedPicture
+_ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)
 
 # What captioners must have in common to be averaged, as their configuration calls it.
 _SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned encoder"}
 EXPLAINED_TOGETHER = 4  # pictures: their feature maps take some 150 megabytes each
+_REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
 
 class Captioner:
     """An image encoder, a captioner and its words, ready for pictures.
+
+    A picture is a path, the bytes of a file, a `PIL.Image` or an array; or what `encode` made of
+    one, to caption, check and explain it without encoding it again.
 
     >>> captioner = sightline.load()  # doctest: +SKIP
     >>> captioner.caption("photo.jpg").text  # doctest: +SKIP
@@ -58,11 +68,12 @@ class Captioner:
         self.checkpoint = checkpoint  # the folder it comes from, if it comes from one
 
     @classmethod
-    def load(cls, *paths: Path | str) -> "Captioner":
+    def load(cls, *paths: Path | str, device: str | torch.device = "auto") -> "Captioner":
         """From a checkpoint folder or a training run; from several, their ensemble.
 
         From nothing: the captioner that comes with the package.
         """
+        place = choose_device(device)
         folders = [find_checkpoint(Path(path)) for path in paths] or [find_checkpoint()]
         configs = [load_config(folder) for folder in folders]
         for folder, config in zip(folders[1:], configs[1:], strict=True):
@@ -81,24 +92,70 @@ class Captioner:
         )
         encoder = load_encoder(folders[0], configs[0])
         checkpoint = folders[0] if len(folders) == 1 else None
-        return cls(encoder, model, loaded[0][1], options, checkpoint)
+        return cls(encoder.to(place), model.to(place), loaded[0][1], options, checkpoint)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the captioner computes."""
+        return next(self.model.parameters()).device
+
+    # --- pictures -------------------------------------------------------------------------------
+
+    def open(self, picture: Picture) -> Image:
+        """The picture as a person sees it, decoded no larger than needed; or a `PictureError`."""
+        return open_picture(picture, reduced_to=2 * self.encoder.preprocessing.size)
 
     @overload
-    def caption(self, pictures: Picture, **options: Any) -> Caption: ...
+    def encode(self, pictures: AnyPicture) -> EncodedPicture: ...  # type: ignore[overload-overlap]
     @overload
-    def caption(self, pictures: Sequence[Picture], **options: Any) -> list[Caption]: ...
-    def caption(self, pictures: Picture | Sequence[Picture], **options: Any) -> Any:
+    def encode(self, pictures: Sequence[AnyPicture]) -> list[EncodedPicture]: ...
+    def encode(self, pictures: AnyPicture | Sequence[AnyPicture]) -> Any:
+        """Open and encode a picture, or each of a list; those that are encoded stay as they are.
+
+        >>> picture = captioner.encode("photo.jpg")  # doctest: +SKIP
+        >>> captioner.explain(picture, captioner.caption(picture))  # doctest: +SKIP
+        """
+        if isinstance(pictures, _ONE):
+            return self.encode([pictures])[0]
+        encoded = {n: p for n, p in enumerate(pictures) if isinstance(p, EncodedPicture)}
+        opened = {n: self.open(p) for n, p in enumerate(pictures) if n not in encoded}  # type: ignore[arg-type]
+        if opened:
+            encoded |= zip(opened, self._encode(list(opened.values())), strict=True)
+        return [encoded[n] for n in range(len(pictures))]
+
+    def _encode(self, images: Sequence[Image]) -> list[EncodedPicture]:
+        prepared = [self.encoder.preprocessing.prepare(image) for image in images]
+        pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared])).to(self.device)
+        windows = torch.tensor([window for _, window in prepared], device=self.device)
+        with torch.inference_mode():
+            regions = self.encoder(pixels, windows)
+        # Half precision, as in the cache that training reads: the same numbers in, the same out.
+        regions = Regions(
+            regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone()
+        )
+        return [
+            EncodedPicture(image, pixels[n : n + 1], windows[n : n + 1], regions[[n]])
+            for n, image in enumerate(images)
+        ]
+
+    # --- captions -------------------------------------------------------------------------------
+
+    @overload
+    def caption(self, pictures: AnyPicture, **options: Any) -> Caption: ...
+    @overload
+    def caption(self, pictures: Sequence[AnyPicture], **options: Any) -> list[Caption]: ...
+    def caption(self, pictures: AnyPicture | Sequence[AnyPicture], **options: Any) -> Any:
         """The best caption of a picture, or of each picture of a list.
 
         Options are those of `captions`.
         """
-        if isinstance(pictures, Path | str | bytes | Image):
+        if isinstance(pictures, _ONE):
             return self.captions([pictures], **options)[0][0]
         return [best[0] for best in self.captions(pictures, **options)]
 
     def captions(
         self,
-        pictures: Sequence[Picture],
+        pictures: Sequence[AnyPicture],
         *,
         alternatives: int = 5,
         avoid: Sequence[str] = (),
@@ -113,66 +170,42 @@ class Captioner:
         words have their support, as `check` gives it.
         """
         search = self._search_options(options, avoid, require)
-        judge = self.judge if check else None
-        opened = [self.open(picture) for picture in pictures]
-        if not opened:
+        classifier = self.support_classifier if check else None
+        encoded = self.encode(pictures)
+        if not encoded:
             return []
-        regions = self.regions(opened)
+        regions = join_regions(encoded)
         with torch.no_grad():
             memory = self.model.encode(regions)
-            found = beam_search(self.model, memory, search)
-            if found.scores[:, 0].isneginf().any():
-                raise ConfigError("no caption meets these limits: ask for less")
-            captions = self._describe(found, memory, regions, opened, alternatives)
-        if judge is None:
+            hypotheses = beam_search(self.model, memory, search)
+        if hypotheses.scores[:, 0].isneginf().any():
+            raise ConfigError("no caption meets these limits: ask for less")
+        captions = self._describe(hypotheses, memory, regions, encoded, alternatives)
+        if classifier is None:
             return captions
         # One row for each caption, in order: a picture with three of them is there three times.
-        rows = torch.tensor([b for b, own in enumerate(captions) for _ in own])
-        checked = iter(self._check(judge, regions[rows], [c for own in captions for c in own]))
-        return [[next(checked) for _ in own] for own in captions]
+        rows = [b for b, of_picture in enumerate(captions) for _ in of_picture]
+        everything = [caption for of_picture in captions for caption in of_picture]
+        checked = iter(self._check(classifier, regions[rows], everything))
+        return [[next(checked) for _ in of_picture] for of_picture in captions]
 
-    def check(self, picture: Picture, caption: Caption) -> Caption:
-        """The same caption with the support of its content words by the picture.
+    def caption_without_unsupported(
+        self, picture: AnyPicture, caption: Caption, **options: Any
+    ) -> tuple[list[str], Caption | None]:
+        """The words of a checked caption that the picture does not support, and its best caption
+        without them.
 
-        The checkpoint must have been fitted for it: `sightline fit-support`.
-
-        >>> caption = captioner.check("photo.jpg", caption)  # doctest: +SKIP
-        >>> [word.text for word in caption.unsupported]  # doctest: +SKIP
-        ['frisbee']
+        What `require` names stays, supported or not; where nothing is to be avoided, the caption
+        is None. `options` are those of `captions`.
         """
-        return self._check(self.judge, self.regions([self.open(picture)]), [caption])[0]
+        required, avoided = options.get("require", ()), options.get("avoid", ())
+        unsupported = sorted({word.text for word in caption.unsupported}.difference(required))
+        if not unsupported:
+            return [], None
+        options |= {"avoid": (*avoided, *unsupported), "n_best": 1}
+        return unsupported, self.caption(picture, **options)
 
-    @property
-    def can_check(self) -> bool:
-        """Whether `check` works: the captioner comes from a checkpoint that was fitted for it."""
-        return self.checkpoint is not None and has_judge(self.checkpoint)
-
-    @functools.cached_property
-    def judge(self) -> Judge:
-        """What decides whether words are supported, as the checkpoint holds it."""
-        if self.checkpoint is None:
-            raise ConfigError(
-                "to check words takes one captioner from a checkpoint, to which that was fitted; "
-                "not several, or one made in memory"
-            )
-        return load_judge(self.checkpoint)
-
-    def _check(self, judge: Judge, regions: Regions, captions: Sequence[Caption]) -> list[Caption]:
-        """Captions, one for each picture, with the support of their words."""
-        ids = [[self.vocabulary.id(word.text) for word in caption.words] for caption in captions]
-        checked = judge.check(self.model, self.vocabulary, regions, ids)
-        return [
-            dataclasses.replace(
-                caption,
-                words=tuple(
-                    dataclasses.replace(word, support=support)
-                    for word, support in zip(caption.words, own, strict=True)
-                ),
-            )
-            for caption, own in zip(captions, checked, strict=True)
-        ]
-
-    def read(self, picture: Picture, caption: str, *, alternatives: int = 5) -> Caption:
+    def read(self, picture: AnyPicture, caption: str, *, alternatives: int = 5) -> Caption:
         """A caption that somebody else gave, with what this captioner has to say of its words.
 
         >>> captioner.read("photo.jpg", "A cat sleeps.").words[1].alternatives  # doctest: +SKIP
@@ -182,20 +215,20 @@ class Captioner:
         if not tokens:
             raise ConfigError(f"the caption '{caption}' has no words")
         ids = self._ids(tokens)
-        return self._read(self.open(picture), [[*ids, END]], alternatives)[0]
+        return self._read(self.encode(picture), [[*ids, END]], alternatives)[0]
 
-    def unsaid(
-        self, picture: Picture, caption: Caption, word: str, place: int | None = None
-    ) -> Unsaid:
+    def counterfactual(
+        self, picture: AnyPicture, caption: Caption, word: str, place: int | None = None
+    ) -> Counterfactual:
         """A word that a caption does not say: how likely it was, and what was likelier.
 
         It is asked for at a `place` (from 0; one past the last word is the end) or, without one,
         where it is likeliest.
 
-        >>> captioner.unsaid("photo.jpg", caption, "cat").place  # doctest: +SKIP
+        >>> captioner.counterfactual("photo.jpg", caption, "cat").place  # doctest: +SKIP
         1
         """
-        ids = [self.vocabulary.id(own.text) for own in caption.words]
+        ids = [self.vocabulary.id(said.text) for said in caption.words]
         (other,) = self._ids([word])
         if place is None and other in ids:
             raise ConfigError(f"the caption does say '{word}'; to ask of another place, name it")
@@ -204,114 +237,36 @@ class Captioner:
         if place is not None and ids[place : place + 1] == [other]:
             raise ConfigError(f"the caption does say '{word}' there; name another place")
         rows = [[*ids[:before], other] for before in range(len(ids) + 1)]
-        words = [row.words[-1] for row in self._read(self.open(picture), rows, alternatives=5)]
-        everywhere = tuple(own.log_probability for own in words)
+        words = [row.words[-1] for row in self._read(self.encode(picture), rows, alternatives=5)]
+        everywhere = tuple(candidate.log_probability for candidate in words)
         if place is None:
             place = int(np.argmax(everywhere))
-        return Unsaid(words[place], place, everywhere)
-
-    @overload
-    def explain(
-        self, pictures: Picture, captions: Caption | str | None = None, **options: Any
-    ) -> list[Explanation]: ...
-    @overload
-    def explain(
-        self,
-        pictures: Sequence[Picture],
-        captions: Sequence[Caption | str] | None = None,
-        **options: Any,
-    ) -> list[list[Explanation]]: ...
-    def explain(
-        self,
-        pictures: Picture | Sequence[Picture],
-        captions: Any = None,
-        *,
-        words: str | Sequence[Asked] = "all",
-        method: str = "lrp",
-        **options: Any,
-    ) -> Any:
-        """What the words of a caption come from: of the picture, and of the words before.
-
-        Of a list of pictures, a list for each. The captions are the captioner's own unless they
-        are given. `words` is "all", or a list of places (from 0), of words that the caption says,
-        or of pairs of a place and a word: why is, or is not, that word there? `options` are those
-        of the method.
-
-        >>> captioner.explain("photo.jpg", words=[(1, "cat")])  # doctest: +SKIP
-        [Explanation(method='lrp', word='cat', place=1, …)]
-        """
-        if isinstance(pictures, Path | str | bytes | Image):
-            given = None if captions is None else [captions]
-            return self.explain([pictures], given, words=words, method=method, **options)[0]
-        opened = [self.open(picture) for picture in pictures]
-        said = self.caption(opened) if captions is None else captions
-        if len(said) != len(opened):
-            raise ConfigError(f"explain: {len(said)} captions of {len(opened)} pictures")
-        ids = [self.vocabulary.encode(c if isinstance(c, str) else c.text) for c in said]
-        found: list[list[Explanation]] = []
-        for first in range(0, len(opened), EXPLAINED_TOGETHER):
-            some = slice(first, first + EXPLAINED_TOGETHER)
-            found += self._explain(opened[some], ids[some], words, method, options)
-        return found
-
-    def _explain(
-        self,
-        opened: Sequence[Image],
-        captions: Sequence[Sequence[int]],
-        words: str | Sequence[Asked],
-        method: str,
-        options: dict[str, Any],
-    ) -> list[list[Explanation]]:
-        pixels, windows = self._prepare(opened)
-        sights = [
-            Sight(self.encoder, x, window, (picture.height, picture.width))
-            for x, window, picture in zip(
-                torch.split(self.encoder.normalise(pixels), 1), windows, opened, strict=True
-            )
-        ]
-        regions = self._encode(pixels, windows)
-        found = explain_all(
-            self.model, self.vocabulary, regions, captions, words, method, sights, **options
-        )
-        return [
-            [dataclasses.replace(why, photograph=picture) for why in own]
-            for own, picture in zip(found, opened, strict=True)
-        ]
+        return Counterfactual(words[place], place, everywhere)
 
     def _read(
-        self, picture: Image, rows: Sequence[Sequence[int]], alternatives: int
+        self, picture: EncodedPicture, rows: Sequence[Sequence[int]], alternatives: int
     ) -> list[Caption]:
         """Given words of a picture, a caption for each row, by one parallel pass."""
-        regions = self.regions([picture])
-        tokens = pad_sequence([torch.tensor(row) for row in rows], True, PAD)[None]
+        tokens = pad_sequence([torch.tensor(row) for row in rows], True, PAD)[None].to(self.device)
         with torch.no_grad():
-            memory = self.model.encode(regions)
+            memory = self.model.encode(picture.regions)
             log_probs = describe_words(self.model, memory, tokens, 1).log_probs.sum(-1)
-            scores = log_probs / (tokens != PAD).sum(-1) ** self.options.length_power
-            given = Hypotheses(tokens, log_probs, scores)
-            return self._describe(given, memory, regions, [picture], alternatives)[0]
+        scores = log_probs / (tokens != PAD).sum(-1) ** self.options.length_power
+        hypotheses = Hypotheses(tokens, log_probs, scores)
+        return self._describe(hypotheses, memory, picture.regions, [picture], alternatives)[0]
 
-    def regions(self, pictures: Sequence[Image]) -> Regions:
-        """What the encoder sees of opened pictures."""
-        return self._encode(*self._prepare(pictures))
-
-    def _encode(self, pixels: Tensor, windows: Tensor) -> Regions:
-        with torch.inference_mode():
-            regions = self.encoder(pixels, windows)
-        # Half precision, as in the cache that training reads: the same numbers in, the same out.
-        return Regions(regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone())
-
-    def open(self, picture: Picture) -> Image:
-        """A picture as `captions` takes it, opened once; or a `PictureError`."""
-        if isinstance(picture, Image):
-            return picture.convert("RGB")
-        return open_picture(picture, reduced_to=2 * self.encoder.preprocessing.size)
-
-    def _prepare(self, pictures: Sequence[Image]) -> tuple[Tensor, Tensor]:
-        """Pixels `(B, size, size, 3)` and the windows `(B, 4)` that they show."""
-        prepared = [self.encoder.preprocessing.prepare(picture) for picture in pictures]
-        pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared]))
-        return pixels, torch.tensor([window for _, window in prepared])
+    def _describe(
+        self,
+        hypotheses: Hypotheses,
+        memory: dict[str, torch.Tensor],
+        regions: Regions,
+        pictures: Sequence[EncodedPicture],
+        alternatives: int,
+    ) -> list[list[Caption]]:
+        images = [picture.image for picture in pictures]
+        return describe_captions(
+            self.model, self.vocabulary, hypotheses, memory, regions, images, alternatives
+        )
 
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
@@ -328,50 +283,179 @@ class Captioner:
             raise ConfigError(f"the captioner does not know the {kind} {', '.join(unknown)}")
         return tuple(self.vocabulary.id(word) for word in words)
 
-    def _describe(
+    # --- support --------------------------------------------------------------------------------
+
+    def check(self, picture: AnyPicture, caption: Caption) -> Caption:
+        """The same caption with the support of its content words by the picture.
+
+        The checkpoint must have been fitted for it: `sightline fit-support`.
+
+        >>> caption = captioner.check("photo.jpg", caption)  # doctest: +SKIP
+        >>> [word.text for word in caption.unsupported]  # doctest: +SKIP
+        ['frisbee']
+        """
+        return self._check(self.support_classifier, self.encode(picture).regions, [caption])[0]
+
+    @property
+    def can_check(self) -> bool:
+        """Whether `check` works: the captioner comes from a checkpoint that was fitted for it."""
+        return self.checkpoint is not None and has_classifier(self.checkpoint)
+
+    @functools.cached_property
+    def support_classifier(self) -> SupportClassifier:
+        """What decides whether words are supported, as the checkpoint holds it."""
+        if self.checkpoint is None:
+            raise ConfigError(
+                "to check words takes one captioner from a checkpoint, to which that was fitted; "
+                "not several, or one made in memory"
+            )
+        return load_classifier(self.checkpoint, self.device)
+
+    def _check(
+        self, classifier: SupportClassifier, regions: Regions, captions: Sequence[Caption]
+    ) -> list[Caption]:
+        """Captions, one for each picture, with the support of their words."""
+        ids = [[self.vocabulary.id(word.text) for word in caption.words] for caption in captions]
+        checked = classifier.check(self.model, self.vocabulary, regions, ids)
+        return [
+            dataclasses.replace(
+                caption,
+                words=tuple(
+                    dataclasses.replace(word, support=support)
+                    for word, support in zip(caption.words, supports, strict=True)
+                ),
+            )
+            for caption, supports in zip(captions, checked, strict=True)
+        ]
+
+    # --- explanations ---------------------------------------------------------------------------
+
+    @overload
+    def explain(
+        self, pictures: AnyPicture, captions: Caption | str | None = None, **options: Any
+    ) -> list[Explanation]: ...
+    @overload
+    def explain(
         self,
-        found: Hypotheses,
-        memory: Memory,
-        regions: Regions,
-        pictures: Sequence[Image],
-        alternatives: int,
-    ) -> list[list[Caption]]:
-        details = describe_words(self.model, memory, found.tokens, alternatives)
-        captions = []
-        for b, picture in enumerate(pictures):
-            there = regions.mask[b]
-            boxes = tuple(tuple(box) for box in regions.boxes[b][there].tolist())
-            own = []
-            # Where fewer captions are possible than were asked for, the rest score -inf.
-            for n in range(int(found.scores[b].isfinite().sum())):
-                words = tuple(
-                    Word(
-                        text=self.vocabulary.words[token],
-                        log_probability=float(details.log_probs[b, n, t]),
-                        alternatives=tuple(
-                            (self.vocabulary.words[i], float(p))
-                            for i, p in zip(
-                                details.alternatives[b, n, t].tolist(),
-                                details.alternative_log_probs[b, n, t].tolist(),
-                                strict=True,
-                            )
-                            if i != token
-                        ),
-                        attention=tuple(details.attention[b, n, t][there].tolist()),
-                        signals={k: float(v[b, n, t]) for k, v in details.signals.items()},
-                    )
-                    for t, token in enumerate(found.tokens[b, n].tolist())
-                    if token not in (END, PAD)
-                )
-                own.append(
-                    Caption(
-                        text=" ".join(word.text for word in words),
-                        words=words,
-                        log_probability=float(found.log_probs[b, n]),
-                        score=float(found.scores[b, n]),
-                        boxes=boxes,
-                        picture=picture,
-                    )
-                )
-            captions.append(own)
-        return captions
+        pictures: Sequence[AnyPicture],
+        captions: Sequence[Caption | str] | None = None,
+        **options: Any,
+    ) -> list[list[Explanation]]: ...
+    def explain(
+        self,
+        pictures: AnyPicture | Sequence[AnyPicture],
+        captions: Any = None,
+        *,
+        words: str | Sequence[Target] = "all",
+        method: str = "lrp",
+        **options: Any,
+    ) -> Any:
+        """What the words of a caption come from: of the picture, and of the words before.
+
+        Of a list of pictures, a list for each. The captions are the captioner's own unless they
+        are given. `words` is "all", or a list of places (from 0), of words that the caption says,
+        or of pairs of a place and a word: why is, or is not, that word there? `options` are those
+        of the method.
+
+        >>> captioner.explain("photo.jpg", words=[(1, "cat")])  # doctest: +SKIP
+        [Explanation(method='lrp', word='cat', place=1, …)]
+        """
+        if isinstance(pictures, _ONE):
+            given = None if captions is None else [captions]
+            return self.explain([pictures], given, words=words, method=method, **options)[0]
+        find_method(method)  # a wrong name costs nothing
+        encoded = self.encode(pictures)
+        said = self.caption(encoded) if captions is None else captions
+        if len(said) != len(encoded):
+            raise ConfigError(f"explain: {len(said)} captions of {len(encoded)} pictures")
+        ids = [self.vocabulary.encode(c if isinstance(c, str) else c.text) for c in said]
+        explanations: list[list[Explanation]] = []
+        for first in range(0, len(encoded), EXPLAINED_TOGETHER):
+            some = slice(first, first + EXPLAINED_TOGETHER)
+            explanations += explain_captions(
+                self.model,
+                self.vocabulary,
+                join_regions(encoded[some]),
+                ids[some],
+                words,
+                method,
+                encoded[some],
+                self.encoder,
+                **options,
+            )
+        return explanations
+
+    def report(
+        self,
+        picture: AnyPicture,
+        *,
+        name: str | None = None,
+        caption: str | None = None,
+        words: Sequence[str] = ("all",),
+        methods: Sequence[str] = DEFAULT_METHODS,
+        why_not: Sequence[tuple[str, int | None]] = (),
+        show_progress: bool = False,
+    ) -> Report:
+        """Explain words of a caption by several methods, for a page, a figure or a program.
+
+        The caption is the captioner's own unless one is given. `words` are those that the caption
+        says, wherever it says them, or "all"; `why_not` are words that it does not say, each with
+        a place (from 0) or None, for where it is likeliest. Words have their support, if the
+        captioner was fitted to tell it. `name` is that of the picture, by default of its file.
+
+        >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
+        Report(name='photo.jpg', …)
+        """
+        if name is None:
+            name = Path(picture).name if isinstance(picture, Path | str) else "picture"
+        shown = _to_show(picture, self.encode(picture))
+        if caption is None:
+            said = self.caption(shown, check=self.can_check)
+        else:
+            said = self.read(shown, caption)
+            said = self.check(shown, said) if self.can_check else said
+        others = [self.counterfactual(shown, said, word, place) for word, place in why_not]
+        targets: list[Target] = [
+            *_places(said, words),
+            *((other.place, other.word.text) for other in others),
+        ]
+        if not targets:
+            raise ConfigError(
+                "there is no word to explain: the caption is empty, or none was named"
+            )
+        work = progress(
+            methods, "explaining", total=len(methods), unit="method", show=show_progress
+        )
+        explanations = [
+            why
+            for method in work
+            for why in self.explain(shown, said, words=targets, method=method)
+        ]
+        return Report(name, shown.image, said, tuple(explanations), tuple(others))
+
+
+def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:
+    """The same pixels and regions, of an image as fine as a reader's screen.
+
+    A file is decoded once more for it: larger than captioners need, smaller than cameras take.
+    """
+    image = encoded.image
+    if isinstance(picture, Path | str | bytes):
+        image = open_picture(picture, reduced_to=_REPORT_SIDE)
+    size = fit(image.width, image.height, _REPORT_SIDE)
+    if size != image.size:
+        image = image.resize(size, Resampling.LANCZOS)
+    return dataclasses.replace(encoded, image=image)
+
+
+def _places(caption: Caption, words: Sequence[str]) -> list[int]:
+    said = [word.text for word in caption.words]
+    if "all" in words:
+        return list(range(len(said)))
+    for word in words:
+        if word not in said:
+            raise ConfigError(
+                f"the caption '{caption}' does not say '{word}': ask for a word it says, or why it "
+                "does not say this one"
+            )
+    return [place for place, word in enumerate(said) if word in words]

@@ -9,8 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
 
+from sightline import display
 from sightline.data.dataset import Box
-from sightline.explain.support import NOT_SUPPORTED, Support
+
+SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
+
+
+@dataclass(frozen=True)
+class Support:
+    """How far the picture supports a word."""
+
+    score: float  # the probability that it does, from 0 to 1, as held-out captions tell
+    verdict: str  # one of VERDICTS
+    evidence: dict[str, float]  # the single scores it was made of, named in support.word_scores
+
+    def to_json(self) -> dict[str, Any]:
+        return {"score": self.score, "verdict": self.verdict, "evidence": self.evidence}
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Unsaid:
+class Counterfactual:
     """A word that a caption does not say, and the place where one asks why not."""
 
     word: Word
@@ -68,9 +82,7 @@ class Caption:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
-        from sightline.report.notebook import show_caption
-
-        return show_caption(self)
+        return display.to_html(self)
 
     @property
     def unsupported(self) -> tuple[Word, ...]:
@@ -96,9 +108,7 @@ class Caption:
 
     def plot(self, path: Path | str) -> None:
         """Draw the picture once per word, lit where the word looked, as in the papers' figures."""
-        from sightline.report.attention import plot_attention
-
-        plot_attention(self, Path(path))
+        display.plot(self, Path(path))
 
 
 def spread(

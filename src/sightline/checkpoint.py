@@ -4,10 +4,10 @@
     config.json         model, encoder, vocabulary, decoding defaults, training step
     README.md           the model card
     support.safetensors how it checks its words, if it was fitted for that
-    encoder.safetensors the image encoder's last stages, if they were trained with the captioner
+    encoder.safetensors the image encoder's last phases, if they were trained with the captioner
 
 A training run keeps several such folders; `checkpoints.json` beside them names the best, the last,
-and for a run of several stages what each of them ended with. A folder gets its name only when it is
+and for a run of several phases what each of them ended with. A folder gets its name only when it is
 complete, and is named there only after that.
 """
 
@@ -24,14 +24,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.tail import Tail
+from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
-from sightline.explain.support import has_judge, load_judge, save_judge
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
+from sightline.support.classifier import has_classifier, load_classifier, save_classifier
+from sightline.text.vocabulary import Vocabulary
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -45,22 +45,24 @@ def save_checkpoint(
     config: dict[str, Any],
     card: str,
     *,
-    tail: Tail | None = None,
+    trainable: TrainableStages | None = None,
     tensors: dict[str, torch.Tensor] | None = None,
     training: dict[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint folder, whole or not at all.
 
-    With `tail`, the stages of the encoder that were trained are in it. With `tensors` and
+    With `trainable`, the phases of the encoder that were trained are in it. With `tensors` and
     `training` it also holds what is needed to go on training.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         save_file(_weights(model), unfinished / "model.safetensors")
-        if tail is not None:
-            save_file(_weights(tail), unfinished / "encoder.safetensors")
-            config = config | {"tuned": {"from": tail.train_from, "sha256": tail.fingerprint}}
+        if trainable is not None:
+            save_file(_weights(trainable), unfinished / "encoder.safetensors")
+            config = config | {
+                "tuned": {"from": trainable.train_from, "sha256": trainable.fingerprint}
+            }
         (unfinished / "config.json").write_text(
             json.dumps({"format": FORMAT, **config}, indent=1, ensure_ascii=False), "utf-8"
         )
@@ -105,8 +107,8 @@ def write_pointers(run: Path, pointers: dict[str, str]) -> None:
             shutil.rmtree(folder)
 
 
-def find_checkpoint(path: Path | None = None, stage: int | None = None) -> Path:
-    """The checkpoint folder that `path` means: itself, or the best one of a run or of its stage.
+def find_checkpoint(path: Path | None = None, phase: int | None = None) -> Path:
+    """The checkpoint folder that `path` means: itself, or the best one of a run or of its phase.
 
     Without a path it is the captioner that comes with the package.
 
@@ -117,12 +119,12 @@ def find_checkpoint(path: Path | None = None, stage: int | None = None) -> Path:
     if (path / "config.json").is_file():
         return path
     if pointers := read_pointers(path):
-        if stage is None:
+        if phase is None:
             return path / pointers.get("best", pointers["last"])
-        if f"stage-{stage}" not in pointers:
-            stages = sum(name.startswith("stage-") for name in pointers)
-            raise CheckpointError(f"{path}: {stages} stages came to an end there, not {stage}")
-        return path / pointers[f"stage-{stage}"]
+        if f"stage-{phase}" not in pointers:
+            phases = sum(name.startswith("stage-") for name in pointers)
+            raise CheckpointError(f"{path}: {phases} phases came to an end there, not {phase}")
+        return path / pointers[f"stage-{phase}"]
     what = "has no checkpoint in it" if path.exists() else "does not exist"
     raise CheckpointError(f"{path} {what}: name a checkpoint folder or a training run")
 
@@ -154,7 +156,7 @@ def pack_checkpoint(
 ) -> None:
     """A checkpoint to give away: in half precision, and without what only training needs.
 
-    Of several, which must be of one make (such as where a stage began and where it ended), it has
+    Of several, which must be of one make (such as where a phase began and where it ended), it has
     the means of their weights, and reads pictures at the size that the first does. One that is
     named twice weighs double. `decoding` says how to decode (`length_power`, `no_repeat_ngram`).
     The captioner computes in full precision all the same; its weights are rounded.
@@ -167,18 +169,20 @@ def pack_checkpoint(
             raise CheckpointError(f"{source}: of another make than {sources[0]}")
     source, config = sources[0], configs[0]
     models = [load_model(own, config)[0] for own in sources]
-    tail = None
+    trainable = None
     if "tuned" in config:
         start = config["tuned"]["from"]
-        tail = _mean([Tail(load_encoder(own, config), start) for own in sources]).half()
-    judge = load_judge(source) if has_judge(source) and len(sources) == 1 else None
+        trainable = _mean(
+            [TrainableStages(load_encoder(own, config), start) for own in sources]
+        ).half()
+    classifier = load_classifier(source) if has_classifier(source) and len(sources) == 1 else None
     card = (source / "README.md").read_text("utf-8") if card is None else card
     if len(sources) > 1:
         config = config | {"training": {"mean_of": [own.get("training") for own in configs]}}
     config = config | {"decoding": config.get("decoding", {}) | decoding}
-    save_checkpoint(folder, _mean(models).half(), config, card, tail=tail)
-    if judge is not None:
-        save_judge(folder, judge)
+    save_checkpoint(folder, _mean(models).half(), config, card, trainable=trainable)
+    if classifier is not None:
+        save_classifier(folder, classifier)
 
 
 def _make(config: dict[str, Any]) -> list[Any]:
@@ -214,9 +218,9 @@ def load_encoder(folder: Path, config: dict[str, Any]) -> Encoder:
     """The image encoder, with the weights that were trained with the captioner, if any were."""
     encoder = Encoder.from_spec(config["encoder"])
     if "tuned" in config:
-        tail = Tail(encoder, config["tuned"]["from"])
-        load_weights(folder, encoder=tail)
-        encoder.tuned = tail.fingerprint
+        trainable = TrainableStages(encoder, config["tuned"]["from"])
+        load_weights(folder, encoder=trainable)
+        encoder.tuned = trainable.fingerprint
         encoder.requires_grad_(False)
     return encoder
 

@@ -1,14 +1,20 @@
-"""Open a picture file: any format, mode and orientation in; upright RGB out; or one clear line."""
+"""Open a picture: any format, mode and orientation in; upright RGB out; or one clear line."""
 
 import contextlib
 import io
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from sightline.errors import DamagedPictureError, PictureError
+
+Picture = Path | str | bytes | Image.Image | NDArray[Any]
+"""A file, its bytes, an opened picture or an array `(H, W)`, `(H, W, 3)` or `(H, W, 4)`."""
 
 # Pillow warns of pictures half as large as those it refuses. A large photograph is no mistake.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -27,8 +33,10 @@ _TO_UPRIGHT = {
 _ORIENTATION_TAG = 0x0112
 
 
-def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> Image.Image:
+def open_picture(source: Picture, reduced_to: int | None = None) -> Image.Image:
     """The picture as a person sees it: upright, RGB, transparency on white, first frame.
+
+    An array has bytes, or, if it is grey, 16 bits a pixel.
 
     With `reduced_to`, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size as long as both sides
     keep at least that many pixels; other formats ignore it.
@@ -36,13 +44,25 @@ def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> I
     >>> open_picture("examples/others/cat.jpg").size
     (451, 300)
     """
-    name = "the picture" if isinstance(source, bytes) else str(source)
+    if isinstance(source, np.ndarray):
+        source = _from_array(source)
+    name = str(source) if isinstance(source, Path | str) else "the picture"
+    if isinstance(source, Image.Image):
+        with _decoding(name):
+            return _rgb(_upright(source))
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    with _decoding(name, source), Image.open(file) as opened:
+        if reduced_to is not None and opened.format == "JPEG":
+            opened.draft(None, (reduced_to, reduced_to))
+        opened.load()
+        return _rgb(_upright(opened))
+
+
+@contextlib.contextmanager
+def _decoding(name: str, source: Path | str | bytes = b"") -> Iterator[None]:
+    """Whatever goes wrong with a picture, as one line that names it."""
     try:
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
-            if reduced_to is not None and opened.format == "JPEG":
-                opened.draft(None, (reduced_to, reduced_to))
-            opened.load()
-            return _rgb(_upright(opened))
+        yield
     except FileNotFoundError:
         raise PictureError(f"{name} does not exist: check the path") from None
     except IsADirectoryError:
@@ -62,6 +82,21 @@ def open_picture(source: Path | str | bytes, reduced_to: int | None = None) -> I
         raise DamagedPictureError(
             f"{name} is damaged or cut short ({reason}): copy or download it again"
         ) from None
+
+
+def _from_array(pixels: NDArray[Any]) -> Image.Image:
+    shape, grey = pixels.shape, pixels.ndim == 2
+    if not (grey or (pixels.ndim == 3 and shape[2] in (1, 3, 4))) or 0 in shape:
+        raise PictureError(
+            f"an array of the shape {shape} is no picture: (H, W), (H, W, 3) or (H, W, 4) is"
+        )
+    if pixels.ndim == 3 and shape[2] == 1:
+        pixels, grey = pixels[..., 0], True
+    if pixels.dtype != np.uint8 and not (grey and pixels.dtype == np.uint16):
+        raise PictureError(
+            f"an array of {pixels.dtype} is no picture: take bytes (uint8) from 0 to 255"
+        )
+    return Image.fromarray(np.ascontiguousarray(pixels))
 
 
 def _upright(picture: Image.Image) -> Image.Image:

@@ -24,12 +24,11 @@ def no_constant(name):
 
 def test_what_is_undefined_is_null_a_dash_or_an_empty_cell(checkpoint, tmp_path, monkeypatch):
     def measure(candidates, references, metrics):
-        return (
-            Score("SPICE size", math.nan, np.array([math.nan, math.nan])),
-            Score("SPICE [b]count", 0.25, np.array([math.nan, 1 / 3])),
-        )
+        size = Score("SPICE size", math.nan, np.array([math.nan, math.nan]))
+        count = Score("SPICE [b]count", 0.25, np.array([math.nan, 1 / 3]))
+        return {size.name: size, count.name: count}
 
-    monkeypatch.setattr("sightline.metrics.report.measure", measure)
+    monkeypatch.setattr("sightline.evaluation.evaluate.score", measure)
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
     data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
     options = [str(checkpoint), "--data", str(data), "-o", str(tmp_path / "out"), "--beam", "1"]
@@ -49,7 +48,7 @@ def test_a_metric_that_cannot_be_had_does_not_cost_the_captions(checkpoint, tmp_
     def measure(candidates, references, metrics):
         raise MissingExtraError("METEOR", "meteor")
 
-    monkeypatch.setattr("sightline.metrics.report.measure", measure)
+    monkeypatch.setattr("sightline.evaluation.evaluate.score", measure)
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
     data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
     options = [str(checkpoint), "--data", str(data), "-o", str(tmp_path / "out"), "--beam", "1"]

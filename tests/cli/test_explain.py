@@ -78,7 +78,7 @@ def test_a_figure_and_json(run, tmp_path: Path) -> None:
     ("output", "options", "says"),
     [
         ("out.htm", (), "out.htm: an explanation ends in .html, .png, .json"),
-        ("out.html", ("--method", "lpr"), "none is called 'lpr'; did you mean 'lrp'"),
+        ("out.html", ("--method", "lpr"), "no method is called 'lpr'; did you mean 'lrp'"),
         ("out.html", ("--caption", "a big zebra"), "does not know the words 'big', 'zebra'"),
         ("out.html", ("--caption", "."), "has no words"),
         ("out.html", ("--caption", "a cat", "--words", "cup"), "'a cat' does not say 'cup'"),

@@ -13,9 +13,10 @@ import sightline
 from sightline.cli.fit_support import command
 from sightline.data.dataset import CaptionDataset
 from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.encoded_picture import join_regions
 from sightline.errors import ConfigError, DataError
-from sightline.explain.support import FILE
-from sightline.explain.word_scores import MEANING
+from sightline.support.classifier import FILE
+from sightline.support.word_scores import MEANING
 
 
 @pytest.fixture
@@ -74,10 +75,16 @@ def test_other_pictures_may_be_given(
     assert result.exit_code == 0, result.output
     captioner = sightline.load(folder)
     pictures = [captioner.open(path) for path in sorted(examples.glob("c*.jpg"))]
-    stand_ins, expected = captioner.judge.stand_ins.vectors, captioner.regions(pictures).vectors
-    torch.testing.assert_close(stand_ins[1:], expected, rtol=2e-3, atol=2e-3)
+    reference_regions, expected = (
+        captioner.support_classifier.reference_regions.vectors,
+        join_regions(captioner.encode(pictures)).vectors,
+    )
+    torch.testing.assert_close(reference_regions[1:], expected, rtol=2e-3, atol=2e-3)
     torch.testing.assert_close(
-        stand_ins[0], expected.mean((0, 1)).expand_as(stand_ins[0]), rtol=2e-3, atol=2e-3
+        reference_regions[0],
+        expected.mean((0, 1)).expand_as(reference_regions[0]),
+        rtol=2e-3,
+        atol=2e-3,
     )
 
 

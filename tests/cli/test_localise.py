@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from sightline.cli.localise import command
-from sightline.data.drawing import SHAPES
+from sightline.data.scene_drawing import SHAPES
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import DataError, SightlineError
 

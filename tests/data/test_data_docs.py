@@ -10,10 +10,10 @@ import pytest
 
 from sightline.cli.main import cli
 from sightline.data.boxes import read_boxes
-from sightline.data.check import KINDS, LONGEST_CAPTION
 from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
 from sightline.data.readers import read_dataset
 from sightline.data.scenes import DIFFICULTIES, make_scene_dataset, write_scenes
+from sightline.data.validator import KINDS, LONGEST_CAPTION
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
 EXAMPLES = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
@@ -66,7 +66,7 @@ def test_python(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_scenes(make_scene_dataset(8, 1, 1, size=32), Path("my-pictures"))
     names: dict = {}
-    exec(textwrap.dedent(example("Vocabulary.build")), names)
+    exec(textwrap.dedent(example("build_vocabulary")), names)
     assert sum(len(batch) for batch in names["batches"].epoch(3)) == 8 * 5
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sightline.data.drawing import COLOURS, SHAPES
 from sightline.data.readers import read_dataset
+from sightline.data.scene_drawing import COLOURS, SHAPES
 from sightline.data.scenes import DIFFICULTIES, make_scene_dataset, make_scenes, write_scenes
 from sightline.errors import DataError
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 
 def shapes_of(scene):

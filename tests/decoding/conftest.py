@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.words import describe_words
-from sightline.encoders.regions import Regions
 from sightline.models.interface import CaptionModel, Memory
 from sightline.models.registry import create_model
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, PAD, START
 
 WORDS = (4, 5, 6, 7)
 REGION_DIM = 3

@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from sightline.data.vocabulary import END, PAD
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import greedy
 from sightline.decoding.words import describe_words
 from sightline.errors import ConfigError
+from sightline.text.vocabulary import END, PAD
 
 SEEDS = range(4)
 SHORT = Constraints(max_length=3)

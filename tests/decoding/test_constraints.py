@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from sightline.data.vocabulary import END, PAD, START, UNKNOWN
 from sightline.decoding.constraints import Constraints, constrain_
 from sightline.errors import ConfigError
+from sightline.text.vocabulary import END, PAD, START, UNKNOWN
 
 VOCABULARY = 8
 

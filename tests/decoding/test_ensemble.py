@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from sightline.data.vocabulary import START
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.ensemble import Ensemble
 from sightline.decoding.words import describe_words
 from sightline.errors import ConfigError
 from sightline.models.registry import create_model
+from sightline.text.vocabulary import START
 
 
 def test_a_captioner_with_itself_is_itself(tiny):

@@ -3,11 +3,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightline.data.vocabulary import END, PAD
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import SampleOptions, greedy, sample, truncate
 from sightline.decoding.words import describe_words
 from sightline.errors import ConfigError
+from sightline.text.vocabulary import END, PAD
 
 SEEDS = range(4)
 

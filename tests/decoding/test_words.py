@@ -1,7 +1,7 @@
 import torch
 
-from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.words import describe_words, with_start
+from sightline.text.vocabulary import END, PAD, START
 
 
 def test_a_captions_words_one_by_one(tiny):

@@ -6,7 +6,7 @@ import pytest
 
 from sightline.encoders import fetch, packages
 from sightline.encoders.fetch import fetch_weights
-from sightline.encoders.registry import encoder_card
+from sightline.encoders.registry import encoder_entry
 from sightline.encoders.weights import fetched_path, file_sha256
 from sightline.errors import WeightsError
 from sightline.files import cache_folder
@@ -19,7 +19,7 @@ def refuse(*_: object) -> None:
 @pytest.mark.parametrize("name", ["vgg16", "resnet50"])
 def test_fetched_weights_are_the_pinned_conversion_and_stay(name, fetched, monkeypatch):
     fetched(name)
-    card = encoder_card(name)
+    card = encoder_entry(name)
     path = fetched_path(card)
     assert path.parent == cache_folder() / "encoders"
     assert file_sha256(path) == card.weights.converted_sha256
@@ -31,7 +31,7 @@ def test_fetched_weights_are_the_pinned_conversion_and_stay(name, fetched, monke
 
 def test_a_damaged_file_is_fetched_again(monkeypatch, tmp_path):
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path))
-    path = fetched_path(encoder_card("vgg16"))
+    path = fetched_path(encoder_entry("vgg16"))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"damaged")
     monkeypatch.setattr(fetch, "download", refuse)
@@ -75,8 +75,8 @@ def test_what_cannot_be_fetched(name, says, monkeypatch):
 
 def test_a_machine_that_computes_otherwise_is_noticed(fetched):
     fetched("vgg16")
-    weights = encoder_card("vgg16").weights
-    path = fetched_path(encoder_card("vgg16"))
+    weights = encoder_entry("vgg16").weights
+    path = fetched_path(encoder_entry("vgg16"))
     fetch._verify("vgg16", weights, path)
     with pytest.raises(WeightsError, match="computes other features"):
         fetch._verify("vgg16", dataclasses.replace(weights, probe=weights.probe * 1.01), path)

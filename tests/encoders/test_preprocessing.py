@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 from sightline.encoders.preprocessing import WHOLE, Preprocessing
-from sightline.encoders.regions import grid_boxes
 from sightline.pictures import open_picture
+from sightline.regions import grid_boxes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "others"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sightline.encoders.efficientnet_lite import EfficientNetLite
-from sightline.encoders.registry import ENCODERS, encoder_card, list_encoders
+from sightline.encoders.registry import ENCODERS, encoder_entry, list_encoders
 from sightline.encoders.resnet import ResNet
 from sightline.encoders.vgg import VGG
 from sightline.errors import SightlineError
@@ -66,4 +66,4 @@ def test_parameter_counts_are_those_of_the_networks(card_and_network):
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(SightlineError, match=r"'resnet18'.*resnet50"):
-        encoder_card("resnet18")
+        encoder_entry("resnet18")

@@ -10,14 +10,14 @@ import torch
 from PIL import Image
 
 from sightline.captioner import Captioner
-from sightline.data.vocabulary import Vocabulary
 from sightline.encoders.encoder import Encoder, SideBySide, create_encoder
-from sightline.encoders.tail import Tail
+from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import ConfigError, SightlineError
+from sightline.explain.backward import backward_to_pixels
+from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.methods import list_methods
-from sightline.explain.pulling import pull_regions
-from sightline.explain.relevance import Relevance
 from sightline.models.registry import create_model
+from sightline.text.vocabulary import Vocabulary
 
 BOTH = "efficientnet_lite0+efficientnet_lite1"
 
@@ -55,19 +55,19 @@ def test_what_words_are_pulled_back_to_is_what_each_has(both: Encoder) -> None:
     x = both.normalise(torch.randint(0, 256, (1, 64, 64, 3), dtype=torch.uint8))
     c = torch.randn(2, 1, 4, both.dim)
 
-    def pulled(encoder: Encoder, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        subject: Any = SimpleNamespace(encoder=encoder, x=x)
-        return pull_regions(subject, c, Relevance(1))
+    def multipliers(encoder: Encoder, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        targets: Any = SimpleNamespace(encoder=encoder, x=x)
+        return backward_to_pixels(targets, c, LRPMode(1))
 
     first, second = both.parts
     expected = torch.cat(
         [
-            pulled(first, x[:, :3], c[..., : first.dim]),
-            pulled(second, x[:, 3:], c[..., first.dim :]),
+            multipliers(first, x[:, :3], c[..., : first.dim]),
+            multipliers(second, x[:, 3:], c[..., first.dim :]),
         ],
         2,
     )
-    torch.testing.assert_close(pulled(both, x, c), expected)
+    torch.testing.assert_close(multipliers(both, x, c), expected)
 
 
 @pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
@@ -78,8 +78,8 @@ def test_words_can_be_explained_by_every_method(both: Encoder, examples: Path, m
     model = create_model("soft_attention", len(vocabulary), both.dim, dict.fromkeys(widths, 8))
     captioner = Captioner(both, model.eval(), vocabulary)
     (why,) = captioner.explain(examples / "cat.jpg", "a cat", words=["cat"], method=method)
-    assert why.picture is not None
-    assert abs(why.picture).sum() > 0
+    assert why.heatmap is not None
+    assert abs(why.heatmap).sum() > 0
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_what_does_not_fit_is_explained(arguments: dict[str, Any], says: str) ->
 
 def test_they_are_used_as_they_are(both: Encoder) -> None:
     with pytest.raises(ConfigError, match="can only be used as they are"):
-        Tail(both, "stage5")
+        TrainableStages(both, "stage5")
     with pytest.raises(SightlineError, match="ask one of them"):
         both.classify(torch.zeros(1, 64, 64, 3))

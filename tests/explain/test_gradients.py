@@ -5,8 +5,6 @@ import torch
 from torch.nn import functional
 
 import sightline
-from sightline.data.vocabulary import UNKNOWN
-from sightline.encoders.regions import Regions
 from sightline.explain.gradients import (
     grad_cam,
     gradient_input,
@@ -14,7 +12,9 @@ from sightline.explain.gradients import (
     guided_grad_cam,
 )
 from sightline.explain.occlusion import occlusion
-from sightline.explain.subject import Subject
+from sightline.explain.targets import Targets
+from sightline.regions import Regions
+from sightline.text.vocabulary import UNKNOWN
 from tiny_models import REGION_DIM, create
 
 
@@ -23,57 +23,57 @@ def make(name="spatial_transformer"):
     mask = torch.tensor([[True, True, False, True, True]])
     regions = Regions(torch.randn(1, 5, REGION_DIM).double(), mask, torch.rand(1, 5, 4).double())
     tokens = torch.tensor([[[1, 7, 4, 9]]])
-    return Subject(create(name, 0), regions, tokens, torch.tensor([[2]]), torch.tensor([[6]]))
+    return Targets(create(name, 0), regions, tokens, torch.tensor([[2]]), torch.tensor([[6]]))
 
 
-def logit(subject, vectors=None, mask=None, tokens=None):
-    own = subject.regions
+def logit(targets, vectors=None, mask=None, tokens=None):
+    own = targets.regions
     regions = Regions(
         own.vectors if vectors is None else vectors, own.mask if mask is None else mask, own.boxes
     )
-    tokens = subject.tokens if tokens is None else tokens
-    return subject.model(regions, tokens).logits[0, 0, 2, 6]
+    tokens = targets.tokens if tokens is None else tokens
+    return targets.model(regions, tokens).logits[0, 0, 2, 6]
 
 
 @pytest.mark.parametrize("name", ["spatial_transformer", "soft_attention", "adaptive_attention"])
 def test_gradients_are_those_of_the_logit(name):
-    subject = make(name)
-    vectors = subject.regions.vectors.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(logit(subject, vectors), vectors)
+    targets = make(name)
+    vectors = targets.regions.vectors.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(logit(targets, vectors), vectors)
     gradient, vectors = gradient[0], vectors.detach()[0]
-    torch.testing.assert_close(gradient_input(subject).regions[0, 0], (gradient * vectors).sum(-1))
-    torch.testing.assert_close(guided_backpropagation(subject).regions[0, 0], gradient.sum(-1))
-    there = subject.regions.mask[0]
+    torch.testing.assert_close(gradient_input(targets).regions[0, 0], (gradient * vectors).sum(-1))
+    torch.testing.assert_close(guided_backpropagation(targets).regions[0, 0], gradient.sum(-1))
+    there = targets.regions.mask[0]
     cam = (vectors @ gradient[there].mean(0)) * there
-    torch.testing.assert_close(grad_cam(subject).regions[0, 0], cam)
+    torch.testing.assert_close(grad_cam(targets).regions[0, 0], cam)
 
 
 def test_of_words_it_is_the_gradient_of_their_vectors():
-    subject = make("soft_attention")
-    embedding = subject.model.embedding
+    targets = make("soft_attention")
+    embedding = targets.model.embedding
     embedding.requires_grad_()
-    (gradient,) = torch.autograd.grad(logit(subject), embedding.weight)
-    rows = subject.tokens[0, 0]
+    (gradient,) = torch.autograd.grad(logit(targets), embedding.weight)
+    rows = targets.tokens[0, 0]
     expected = gradient[rows].sum(-1)
     expected[3] = 0  # after the place
-    torch.testing.assert_close(grad_cam(subject).words[0, 0], expected)
+    torch.testing.assert_close(grad_cam(targets).words[0, 0], expected)
     product = (gradient * embedding.weight.detach())[rows].sum(-1)
     product[3] = 0
-    torch.testing.assert_close(gradient_input(subject).words[0, 0], product)
+    torch.testing.assert_close(gradient_input(targets).words[0, 0], product)
 
 
 def test_occlusion_is_what_the_logit_loses():
-    subject = make()
-    found = occlusion(subject, batch=2)
+    targets = make()
+    found = occlusion(targets, batch=2)
     for region in (0, 4):
-        mask = subject.regions.mask.clone()
+        mask = targets.regions.mask.clone()
         mask[0, region] = False
-        fall = logit(subject) - logit(subject, mask=mask)
+        fall = logit(targets) - logit(targets, mask=mask)
         torch.testing.assert_close(found.regions[0, 0, region], fall)
     assert found.regions[0, 0, 2] == 0
-    tokens = subject.tokens.clone()
+    tokens = targets.tokens.clone()
     tokens[0, 0, 1] = UNKNOWN
-    torch.testing.assert_close(found.words[0, 0, 1], logit(subject) - logit(subject, tokens=tokens))
+    torch.testing.assert_close(found.words[0, 0, 1], logit(targets) - logit(targets, tokens=tokens))
     assert found.words[0, 0, 3] == 0
 
 
@@ -86,17 +86,17 @@ def test_how_far_occlusion_is(monkeypatch, capsys):
 
 
 def test_the_only_region_is_hidden_as_nothing():
-    subject = make()
-    one = Subject(
-        subject.model,
+    targets = make()
+    one = Targets(
+        targets.model,
         Regions(
-            subject.regions.vectors,
+            targets.regions.vectors,
             torch.tensor([[False, True, False, False, False]]),
-            subject.regions.boxes,
+            targets.regions.boxes,
         ),
-        subject.tokens,
-        subject.places,
-        subject.words,
+        targets.tokens,
+        targets.places,
+        targets.words,
     )
     found = occlusion(one).regions[0, 0]
     assert found.isfinite().all()
@@ -111,7 +111,7 @@ def pictured(checkpoint, examples):
     regions = captioner.encoder(pixels, torch.tensor([[0.0, 0.0, 1.0, 1.0]]))
     x = captioner.encoder.normalise(pixels)
     question = torch.tensor([[1]]), torch.tensor([[7]])
-    return Subject(
+    return Targets(
         captioner.model, regions, torch.tensor([[[1, 4]]]), *question, captioner.encoder, x
     )
 

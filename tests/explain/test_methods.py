@@ -6,14 +6,18 @@ import torch
 from PIL import Image
 
 import sightline
-from sightline.data.vocabulary import SPECIAL, Vocabulary
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError, SightlineError
-from sightline.explain.methods import explain, explain_all, list_methods
-from sightline.explain.relevance import Relevance
+from sightline.explain.lrp.mode import LRPMode
+from sightline.explain.methods import explain_captions, list_methods
+from sightline.regions import Regions
+from sightline.text.vocabulary import SPECIAL, Vocabulary
 from tiny_models import CASES, REGION_DIM, VOCABULARY, create
 
 WORDS = [f"word{i}" for i in range(VOCABULARY - len(SPECIAL))]
+
+
+def explain_one(model, vocabulary, regions, caption, *args, **options):
+    return explain_captions(model, vocabulary, regions, [caption], *args, **options)[0]
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def regions():
 def test_of_regions_alone(case, method, regions):
     model, vocabulary = create(*case), Vocabulary(WORDS)
     caption = [4, 7, 5, 10]
-    why = explain(model, vocabulary, regions, caption, method=method)
+    why = explain_one(model, vocabulary, regions, caption, method=method)
     assert [one.word for one in why] == [vocabulary.words[i] for i in caption]
     logits = model(regions, torch.tensor([[[1, 4, 7, 5]]])).logits[0, 0]
     for place, one in enumerate(why):
@@ -39,6 +43,7 @@ def test_of_regions_alone(case, method, regions):
         assert len(one.boxes) == 5
         assert one.previous == ("<start>", *(vocabulary.words[i] for i in caption[:place]))
         assert one.words.shape == (place + 1,)
+        assert one.heatmap is None
         assert one.picture is None
         # (Before a layer norm, the gradients of a word's vector add up to nothing.)
         if method in ("gradient_input", "lrp", "occlusion"):
@@ -60,10 +65,10 @@ def test_captions_of_several_pictures_are_each_explained_as_if_alone(case, metho
         torch.cat([regions.boxes, regions.boxes.flip(1)]),
     )
     captions = [[4, 7, 5, 10], [9, 4]]
-    together = explain_all(model, vocabulary, both, captions, method=method)
+    together = explain_captions(model, vocabulary, both, captions, method=method)
     assert [len(own) for own in together] == [4, 2]
     for b, caption in enumerate(captions):
-        alone = explain(model, vocabulary, both[b : b + 1], caption, method=method)
+        alone = explain_one(model, vocabulary, both[b : b + 1], caption, method=method)
         for one, other in zip(together[b], alone, strict=True):
             assert_same(one, other, 1e-7)
 
@@ -71,7 +76,7 @@ def test_captions_of_several_pictures_are_each_explained_as_if_alone(case, metho
 def assert_same(one, other, tolerance):
     assert (one.word, one.place, one.previous) == (other.word, other.place, other.previous)
     assert one.boxes == other.boxes
-    for name in ("total", "regions", "words", "bias", "epsilon", "encoder", "picture"):
+    for name in ("total", "regions", "words", "bias", "epsilon", "encoder", "heatmap"):
         if getattr(other, name) is not None:
             np.testing.assert_allclose(
                 getattr(one, name), getattr(other, name), rtol=0, atol=tolerance, err_msg=name
@@ -81,7 +86,7 @@ def assert_same(one, other, tolerance):
 def test_a_word_that_was_not_said_can_be_asked_for(regions):
     model, vocabulary = create("grid_td", 0), Vocabulary(WORDS)
     asked = [1, "word6", (1, "word2"), (3, "word0")]
-    said, same, other, after = explain(model, vocabulary, regions, [4, 10, 5], asked)
+    said, same, other, after = explain_one(model, vocabulary, regions, [4, 10, 5], asked)
     assert (said.place, said.word, said.total) == (same.place, same.word, same.total)
     assert (other.place, other.word) == (1, "word2")
     assert not np.allclose(other.regions, said.regions)
@@ -93,10 +98,10 @@ def test_a_word_that_was_not_said_can_be_asked_for(regions):
         ("some", "'all' or a list"),
     ]:
         with pytest.raises(ConfigError, match=message):
-            explain(model, vocabulary, regions, [4, 10, 5], asked)
+            explain_one(model, vocabulary, regions, [4, 10, 5], asked)
     with pytest.raises(ConfigError, match=r"no method is called 'lpr'; did you mean 'lrp'"):
-        explain(model, vocabulary, regions, [4], method="lpr")
-    assert explain(model, vocabulary, regions, [4], words=[]) == []
+        explain_one(model, vocabulary, regions, [4], method="lpr")
+    assert explain_one(model, vocabulary, regions, [4], words=[]) == []
 
 
 @pytest.fixture(scope="module")
@@ -108,14 +113,14 @@ def captioner(checkpoint):
 def test_of_a_picture_at_its_own_size(method, captioner, examples):
     picture = Image.open(examples / "coffee.jpg").resize((90, 70))
     why = captioner.explain(picture, "a red cup", words=["cup"], method=method)[0]
-    assert why.picture.shape == (70, 90)
+    assert why.heatmap.shape == (70, 90)
     assert why.regions.shape == (16,)
-    assert np.abs(why.picture).sum() > 0
+    assert np.abs(why.heatmap).sum() > 0
     if method in ("attention", "grad_cam", "occlusion"):  # they stop at the regions
-        assert why.picture.sum() == pytest.approx(why.image, rel=1e-3, abs=1e-5)
+        assert why.heatmap.sum() == pytest.approx(why.image_relevance, rel=1e-3, abs=1e-5)
     if method == "lrp":
         assert abs(why.remainder) < 1e-4
-        assert why.picture.sum() + why.encoder == pytest.approx(why.image, abs=1e-4)
+        assert why.heatmap.sum() + why.encoder == pytest.approx(why.image_relevance, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["lrp", "guided_grad_cam", "occlusion"])
@@ -132,7 +137,7 @@ def test_several_pictures_together(method, captioner, examples, monkeypatch):
     for picture, caption, own in zip(pictures, captions, together, strict=True):
         alone = captioner.explain(picture, caption, method=method)
         for one, other in zip(own, alone, strict=True):
-            assert one.picture.shape == (picture.height, picture.width)
+            assert one.heatmap.shape == (picture.height, picture.width)
             assert_same(one, other, 1e-4)
     assert captioner.explain([], []) == []
     with pytest.raises(ConfigError, match="1 captions of 3 pictures"):
@@ -141,14 +146,14 @@ def test_several_pictures_together(method, captioner, examples, monkeypatch):
 
 def test_what_the_encoder_absorbs_is_what_its_rules_count(captioner, examples):
     pixels = torch.from_numpy(captioner.encoder.preprocessing.load(examples / "cat.jpg")[0])[None]
-    x, mode = captioner.encoder.normalise(pixels).requires_grad_(), Relevance(1)
+    x, mode = captioner.encoder.normalise(pixels).requires_grad_(), LRPMode(1)
     with mode:
         grid = captioner.encoder.features(x)
     c = torch.rand_like(grid)
-    onward, ledger = torch.autograd.grad(grid, [x, mode.ledger], c)
+    onward, absorbed = torch.autograd.grad(grid, [x, mode.absorbed], c)
     entered, arrived = (c * grid).sum(), (onward * x).sum()
-    assert abs(ledger.sum()) > 1e-3 * entered
-    torch.testing.assert_close(arrived + ledger.sum(), entered, rtol=1e-4, atol=0)
+    assert abs(absorbed.sum()) > 1e-3 * entered
+    torch.testing.assert_close(arrived + absorbed.sum(), entered, rtol=1e-4, atol=0)
 
 
 def test_its_own_caption_is_explained_unless_one_is_given(captioner, examples):

@@ -3,7 +3,7 @@ import pytest
 
 from sightline.errors import DataError
 from sightline.metrics import Score, bleu, compare, interval
-from sightline.metrics.spice_categories import category_scores
+from sightline.metrics.spice.categories import category_scores
 
 
 def scores(values):

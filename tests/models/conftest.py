@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from sightline.encoders.regions import Regions
+from sightline.regions import Regions
 
 
 def sigmoid(x):

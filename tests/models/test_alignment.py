@@ -3,7 +3,6 @@ import math
 import pytest
 import torch
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.aligned_transformer import AlignedTransformer, AlignedTransformerConfig
 from sightline.models.alignment import (
@@ -15,6 +14,7 @@ from sightline.models.alignment import (
 from sightline.models.attention import MultiHeadAttention
 from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
 from sightline.models.transformer import Transformer, TransformerConfig
+from sightline.regions import Regions
 
 REGIONS, WORDS, WIDTH, HEADS = 4, 3, 6, 2
 SIZES = {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 12}

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from sightline.data.vocabulary import END, PAD, START
 from sightline.models.discriminator import LAYERS, Discriminator
+from sightline.text.vocabulary import END, PAD, START
 
 WORDS = 12
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sightline.data.vocabulary import END, START
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.hard_attention import HardAttention, HardAttentionConfig
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, START
 
 LOCATIONS = 3
 CAPTION = (4, 5, END)

@@ -3,8 +3,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sightline.data.vocabulary import END, START
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.hierarchical import (
     Hierarchical,
@@ -12,6 +10,8 @@ from sightline.models.hierarchical import (
     goal_collapse,
     goals_of,
 )
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, START
 
 CONFIG = HierarchicalConfig(
     region_width=5,

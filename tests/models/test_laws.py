@@ -5,9 +5,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from sightline.data.vocabulary import END, PAD, START
-from sightline.encoders.regions import Regions
 from sightline.models.interface import CaptionModel, select_pictures, select_rows
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, PAD, START
 from tiny_models import CASES, REGION_DIM, VOCABULARY, create
 
 

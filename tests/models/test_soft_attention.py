@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+from sightline.regions import Regions
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from sightline.encoders.regions import Regions
 from sightline.models.attention import MultiHeadAttention
 from sightline.models.registry import create_model
 from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
 from sightline.models.transformer_layers import sinusoids
+from sightline.regions import Regions
 
 SIZES = {"width": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 12}
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import select_rows
 from sightline.models.transformer import Transformer, TransformerConfig
@@ -14,6 +13,7 @@ from sightline.models.transformer_layers import (
     LayerOptions,
     sinusoids,
 )
+from sightline.regions import Regions
 
 SIZES = {"width": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 3, "feed_forward": 12}
 

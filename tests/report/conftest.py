@@ -1,4 +1,4 @@
-"""An account of a caption made by hand: every number in it is known."""
+"""An report of a caption made by hand: every number in it is known."""
 
 import math
 from collections.abc import Callable
@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sightline.captions import Caption, Unsaid, Word
-from sightline.explain.explanation import Explanation
-from sightline.explain.support import Support
-from sightline.report.account import Account
+from sightline.captions import Caption, Counterfactual, Word
+from sightline.explanation import Explanation
+from sightline.report.report import Report
+from sightline.support.classifier import Support
 
 BOXES = ((0.0, 0.0, 0.5, 1.0), (0.5, 0.0, 1.0, 1.0))  # the left and the right half
 SUPPORT = (None, Support(0.9, "seen", {"occlusion": 0.8}), Support(0.1, "not supported", {}))
 
-MakeAccount = Callable[..., Account]
+MakeReport = Callable[..., Report]
 
 
 def word(text: str, probability: float, support: Support | None = None) -> Word:
@@ -39,14 +39,14 @@ def explanation(method: str, said: list[str], place: int, text: str) -> Explanat
 
 
 @pytest.fixture
-def make_account() -> MakeAccount:
+def make_report() -> MakeReport:
     def make(
         said: tuple[str, ...] = ("a", "cat", "sleeps"),
         other: str = "dog",
         name: str = "photo.jpg",
         methods: tuple[str, ...] = ("lrp", "attention"),
         checked: bool = True,
-    ) -> Account:
+    ) -> Report:
         picture = Image.new("RGB", (60, 40), (90, 120, 60))
         words = tuple(
             word(text, 0.4, SUPPORT[place] if checked else None) for place, text in enumerate(said)
@@ -59,7 +59,7 @@ def make_account() -> MakeAccount:
             for method in methods
             for place, text in asked
         )
-        unsaid = (Unsaid(word(other, 0.3), 1, everywhere),)
-        return Account(name, picture, caption, explanations, unsaid)
+        unsaid = (Counterfactual(word(other, 0.3), 1, everywhere),)
+        return Report(name, picture, caption, explanations, unsaid)
 
     return make

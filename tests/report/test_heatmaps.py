@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sightline.explain.explanation import Explanation
+from sightline.explanation import Explanation
 from sightline.report.heatmaps import Heatmap, heatmap
 
 
@@ -13,7 +13,7 @@ def explain(relevance: np.ndarray) -> Explanation:
     box = ((0.0, 0.0, 1.0, 1.0),)
     return Explanation(
         *("lrp", "cat", 0, 1.0, np.float32([1]), box, ("<start>",), np.float32([0])),
-        picture=relevance.astype(np.float32),
+        heatmap=relevance.astype(np.float32),
     )
 
 
@@ -54,7 +54,7 @@ def test_nothing_stays_nothing_and_regions_do_without_pixels() -> None:
         explain(np.zeros((2, 2))),
         regions=np.float32([1, -0.5]),
         boxes=((0.0, 0.0, 0.5, 1.0), (0.5, 0.0, 1.0, 1.0)),
-        picture=None,
+        heatmap=None,
     )
     assert heatmap(alone, 4).values[0].tolist() == [1, 1, -0.5, -0.5]
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 from PIL import Image
 
-from sightline.explain.explanation import Explanation
+from sightline.explanation import Explanation
 
 
 class Parser(HTMLParser):
@@ -35,8 +35,8 @@ def image(source: str | None) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(source.split(",")[1]))))
 
 
-def test_a_caption_shows_its_picture_and_its_words(make_account) -> None:
-    caption = make_account().caption
+def test_a_caption_shows_its_picture_and_its_words(make_report) -> None:
+    caption = make_report().caption
     shown = Parser(caption._repr_html_())
     (picture,) = shown.of("img")
     assert picture["alt"] == "a cat sleeps"
@@ -49,10 +49,10 @@ def test_a_caption_shows_its_picture_and_its_words(make_account) -> None:
     assert not without.of("img")
 
 
-def test_an_explanation_shows_colours_over_the_picture_and_underlines(make_account) -> None:
-    account = make_account()
-    why: Explanation = account.explanations[2]
-    why = dataclasses.replace(why, photograph=account.picture)
+def test_an_explanation_shows_colours_over_the_picture_and_underlines(make_report) -> None:
+    report = make_report()
+    why: Explanation = report.explanations[2]
+    why = dataclasses.replace(why, picture=report.picture)
     shown = Parser(why._repr_html_())
     (picture,) = shown.of("img")
     pixels = image(picture["src"]).astype(int)
@@ -64,13 +64,13 @@ def test_an_explanation_shows_colours_over_the_picture_and_underlines(make_accou
     assert "5.0px" in str(styles[1])  # the strongest
     assert {"(start)", "a", "cat", "sleeps"} <= set(shown.texts)
     # Without the photograph, the relevance alone.
-    alone = Parser(dataclasses.replace(why, photograph=None)._repr_html_())
+    alone = Parser(dataclasses.replace(why, picture=None)._repr_html_())
     assert image(alone.of("img")[0]["src"]).shape == (40, 60, 3)
 
 
-def test_text_is_never_markup(make_account) -> None:
-    account = make_account(said=("<script>", '"><img>', "&amp;"))
-    for shown in (account.caption, account.explanations[2]):
+def test_text_is_never_markup(make_report) -> None:
+    report = make_report(said=("<script>", '"><img>', "&amp;"))
+    for shown in (report.caption, report.explanations[2]):
         parsed = Parser(shown._repr_html_())
         assert not parsed.of("script")
         assert len(parsed.of("img")) == 1

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sightline.report.account import Account
 from sightline.report.page import render_page
+from sightline.report.report import Report
 
 # Elements that never end; all others must.
 VOID = {"meta", "img", "input"}
@@ -21,9 +21,9 @@ VOID = {"meta", "img", "input"}
 class Page(HTMLParser):
     """Elements with their attributes and text; an error for elements that are not nested."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, report: Report) -> None:
         super().__init__()
-        self.html = render_page(account)
+        self.html = render_page(report)
         self.elements: list[tuple[str, dict[str, str]]] = []
         self.text: dict[int, str] = {}
         self._open: list[int] = []
@@ -57,8 +57,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(make_account) -> Page:
-    return Page(make_account())
+def page(make_report) -> Page:
+    return Page(make_report())
 
 
 def test_nothing_is_asked_of_the_network(page: Page) -> None:
@@ -100,8 +100,8 @@ def test_words_are_buttons_with_their_verdict_in_words_marks_and_classes(page: P
     assert "✓ seen, ? doubtful, ✗ not supported" in page.html
 
 
-def test_words_that_were_not_checked_are_plain(make_account) -> None:
-    page = Page(make_account(checked=False))
+def test_words_that_were_not_checked_are_plain(make_report) -> None:
+    page = Page(make_report(checked=False))
     assert [own["class"] for own, _ in page.of("button")] == ["word"] * 3 + ["word other"]
     assert "doubtful," not in page.html
     assert all(word["support"] is None for word in page.data["words"])
@@ -132,15 +132,15 @@ def test_every_word_has_its_numbers(page: Page) -> None:
     assert (words[3]["place"], words[3]["said"]) == (1, False)
 
 
-def test_an_unsaid_word_at_a_place_one_asked_for(make_account) -> None:
-    account = make_account()
-    (other,) = account.unsaid
+def test_an_unsaid_word_at_a_place_one_asked_for(make_report) -> None:
+    report = make_report()
+    (other,) = report.counterfactuals
     for place, says in ((2, "instead of “sleeps” (40 %)"), (3, "after the last word")):
         moved = dataclasses.replace(
             other, place=place, word=dataclasses.replace(other.word, log_probability=-3.5)
         )
-        kept = tuple(why for why in account.explanations if why.word != "dog")
-        page = Page(dataclasses.replace(account, unsaid=(moved,), explanations=kept))
+        kept = tuple(why for why in report.explanations if why.word != "dog")
+        page = Page(dataclasses.replace(report, counterfactuals=(moved,), explanations=kept))
         assert page.data["words"][3]["likelihood"] == (
             f"As word {place + 1}, {says}, the captioner gave it 3 %."
         )
@@ -173,25 +173,30 @@ def test_every_explanation_has_its_map_its_shares_and_its_sum(page: Page) -> Non
     assert ["checked" in own for own, _ in radios] == [True, False]
 
 
-def test_what_is_shown_first(make_account) -> None:
-    account = make_account()
-    assert Page(account).data["first"] == 3  # what was asked for
-    alone = tuple(why for why in account.explanations if why.word != "dog")
-    said = Page(dataclasses.replace(account, unsaid=(), explanations=alone)).data
+def test_what_is_shown_first(make_report) -> None:
+    report = make_report()
+    assert Page(report).data["first"] == 3  # what was asked for
+    alone = tuple(why for why in report.explanations if why.word != "dog")
+    said = Page(dataclasses.replace(report, counterfactuals=(), explanations=alone)).data
     # The picture's share of the first three words: 0.5 of 1, 1 of 1.5, 1.5 of 1.75.
     assert said["first"] == 2
     louder = tuple(
         dataclasses.replace(why, words=0 * why.words) if why.word == "a" else why for why in alone
     )
     assert louder[0].image_share == 1  # but "a" is nothing to be seen
-    assert Page(dataclasses.replace(account, unsaid=(), explanations=louder)).data["first"] == 2
+    assert (
+        Page(dataclasses.replace(report, counterfactuals=(), explanations=louder)).data["first"]
+        == 2
+    )
     some = tuple(why for why in alone if why.word == "cat")
-    assert Page(dataclasses.replace(account, unsaid=(), explanations=some)).data["first"] == 1
+    assert (
+        Page(dataclasses.replace(report, counterfactuals=(), explanations=some)).data["first"] == 1
+    )
 
 
-def test_text_is_never_markup(make_account) -> None:
+def test_text_is_never_markup(make_report) -> None:
     wicked = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "<!--")
-    page = Page(make_account(said=wicked, other="{{data}}", name="<b>&amp;.jpg"))
+    page = Page(make_report(said=wicked, other="{{data}}", name="<b>&amp;.jpg"))
     assert len(page.of("script")) == 2
     assert len(page.of("img")) == 1
     assert not page.of("b")
@@ -203,14 +208,14 @@ def test_text_is_never_markup(make_account) -> None:
     assert page.of("img")[0][0]["alt"].endswith(" ".join(wicked))
 
 
-def test_it_stays_small(make_account) -> None:
+def test_it_stays_small(make_report) -> None:
     """Of twelve words by two methods that reach the pixels: noise, which does not compress."""
-    account = make_account(methods=("lrp",), said=tuple("abcdefghijkl"), checked=False)
+    report = make_report(methods=("lrp",), said=tuple("abcdefghijkl"), checked=False)
     noise = np.random.default_rng(0).normal(size=(768, 1024)).astype(np.float32)
     explanations = tuple(
         dataclasses.replace(why, picture=noise, method=method)
         for method in ("lrp", "guided_grad_cam")
-        for why in account.explanations[:12]
+        for why in report.explanations[:12]
     )
-    page = render_page(dataclasses.replace(account, explanations=explanations))
+    page = render_page(dataclasses.replace(report, explanations=explanations))
     assert len(page) < 1_500_000

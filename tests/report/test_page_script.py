@@ -104,8 +104,8 @@ def browse(tmp_path_factory: pytest.TempPathFactory):
 ORANGE, BLUE = [255, 128, 0], [30, 110, 255]
 
 
-def test_a_visit(make_account, browse) -> None:
-    found = browse(render_page(make_account()))
+def test_a_visit(make_report, browse) -> None:
+    found = browse(render_page(make_report()))
 
     first = found["first"]
     assert first["pressed"] == [False, False, False, True]  # the word that was asked for
@@ -145,8 +145,8 @@ def test_a_visit(make_account, browse) -> None:
     assert "It rests on" not in found["attention"]["details"]
 
 
-def test_a_wicked_caption_stays_text(make_account, browse) -> None:
+def test_a_wicked_caption_stays_text(make_report, browse) -> None:
     wicked = ("</script><script>wicked=1</script>", '"><img src=x onerror=wicked=2>', "<!--")
-    found = browse(render_page(make_account(said=wicked)))
+    found = browse(render_page(make_report(said=wicked)))
     assert found["wicked"]
     assert wicked[1] in found["click"]["details"]

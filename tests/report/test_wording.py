@@ -1,20 +1,20 @@
 """What is said of explanations."""
 
-from sightline.explain.methods import list_methods
+from sightline.explain.methods import find_method, list_methods
 from sightline.report.heatmaps import heatmap
-from sightline.report.wording import METHODS, summary
+from sightline.report.wording import summary
 
 
 def test_every_method_has_a_name_and_a_sentence() -> None:
-    assert set(METHODS) == set(list_methods())
-    assert len({method.label for method in METHODS.values()}) == len(METHODS)
-    assert all(method.sentence.endswith(".") for method in METHODS.values())
+    methods = [find_method(name) for name in list_methods()]
+    assert len({method.label for method in methods}) == len(methods)
+    assert all(method.sentence.endswith(".") for method in methods)
 
 
-def test_a_summary_says_what_colours_show(make_account) -> None:
-    account = make_account()
+def test_a_summary_says_what_colours_show(make_report) -> None:
+    report = make_report()
     lrp, attention = (
-        next(why for why in account.explanations if (why.method, why.word) == (method, "cat"))
+        next(why for why in report.explanations if (why.method, why.word) == (method, "cat"))
         for method in ("lrp", "attention")
     )
     # Relevance: 2 at the left, -1 at the right, -0.5 of the words before.

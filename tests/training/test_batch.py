@@ -6,15 +6,14 @@ import pytest
 import torch
 from PIL import Image
 
-from sightline.data.dataset import CaptionedImage
-from sightline.data.encode import encode_pictures
-from sightline.data.region_cache import Mirrored, RegionCache, picture_key
+from sightline.data.dataset import CaptionedImage, build_vocabulary
 from sightline.data.scenes import make_scenes
-from sightline.data.vocabulary import Vocabulary
+from sightline.encoders.encode import encode_pictures
 from sightline.encoders.encoder import create_encoder
+from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
+from sightline.recipe import BatchRecipe
 from sightline.training.batch import TrainingBatches
-from sightline.training.recipe import BatchRecipe
-from sightline.training.regions import CachedRegions
+from sightline.training.region_sources import CachedRegions
 
 
 @pytest.mark.parametrize("by", ["image", "length"])
@@ -31,7 +30,7 @@ def test_a_mirrored_picture_comes_half_of_the_time_unless_a_side_is_named(
     every = [*pictures, *map(Mirrored, pictures)]
     encode_pictures(every, encoder, cache, workers=0)
     known = cache.regions(cache.rows([picture_key(picture) for picture in every])).vectors
-    vocabulary = Vocabulary.build(images, min_count=1)
+    vocabulary = build_vocabulary(images, min_count=1)
     batches = TrainingBatches(
         images,
         CachedRegions(pictures, cache, mirror=True),
@@ -70,7 +69,7 @@ def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: 
     batches = TrainingBatches(
         images,
         CachedRegions(pictures, cache, mirror=False),
-        Vocabulary.build(images, min_count=1),
+        build_vocabulary(images, min_count=1),
         BatchRecipe(size=2, sort=sort),
         max_length=9,
         mirror=False,

@@ -16,24 +16,26 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 import sightline
-from sightline.analysis.localisation import localise
 from sightline.captioner import Captioner
 from sightline.captions import Caption
 from sightline.checkpoint import read_pointers
 from sightline.cli.evaluate import command as evaluate
 from sightline.data.dataset import CaptionedImage
 from sightline.data.scenes import make_scenes
-from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
+from sightline.decoding.inference import inference
 from sightline.decoding.words import with_start
+from sightline.encoded_picture import join_regions
+from sightline.evaluation.captioning import score_captions
+from sightline.evaluation.localisation import localise
 from sightline.models.hierarchical import Hierarchical
 from sightline.models.registry import list_models
 from sightline.models.transformer import Transformer
-from sightline.training.captioning import score_captions
-from sightline.training.drawing import captioning, draw
+from sightline.recipe import load_recipe
+from sightline.text.vocabulary import END, PAD, START
 from sightline.training.loop import train
-from sightline.training.recipe import load_recipe
+from sightline.training.objectives.sampling import sample_captions
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,7 +184,7 @@ def test_masks_are_small_where_the_named_object_is(
     on_object, elsewhere = [], []
     for scene in scenes:
         caption = captioner.caption(scene.picture)
-        regions = captioner.regions([captioner.open(scene.picture)])
+        regions = captioner.encode(scene.picture).regions
         words = torch.tensor([[captioner.vocabulary.encode(caption.text)]])
         with torch.no_grad():
             masks = model.attention_maps(with_start(words), model.encode(regions)).masks
@@ -212,7 +214,7 @@ def test_the_adversarial_stage_makes_captions_pass_for_a_persons_and_loses_no_bl
     checkpoints = read_pointers(run)
     before, after = (sightline.load(run / checkpoints[name]) for name in ("stage-1", "last"))
     scenes = make_scenes(200, seed=78, difficulty="easy")
-    regions = before.regions([before.open(scene.picture) for scene in scenes])
+    regions = join_regions(before.encode([scene.picture for scene in scenes]))
     decode = before.vocabulary.decode
     assert isinstance(before.model, Hierarchical)
     judge = before.model.discriminator
@@ -224,9 +226,9 @@ def test_the_adversarial_stage_makes_captions_pass_for_a_persons_and_loses_no_bl
     def measure(captioner: Captioner) -> tuple[float, float, float]:
         """The judge's opinion of captions drawn, how many are right, and BLEU-4 of the best."""
         torch.manual_seed(0)
-        with captioning(captioner.model) as model:
+        with inference(captioner.model) as model:
             memory = model.encode(regions)
-            drawn = draw(model, memory, 5, Constraints(max_length=12))
+            drawn = sample_captions(model, memory, 5, Constraints(max_length=12))
             best = beam_search(model, memory, BeamOptions(beam=3)).tokens
         right = [
             decode(words) in scene.captions

@@ -16,9 +16,9 @@ from safetensors.torch import load_file
 import sightline
 from sightline.checkpoint import read_pointers
 from sightline.errors import ConfigError, TrainingError
+from sightline.recipe import load_recipe
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
-from sightline.training.recipe import load_recipe
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -118,7 +118,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import save_file
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer
-from sightline.training.recipe import load_recipe
+from sightline.recipe import load_recipe
 
 def gradients(fabric, recipe, folder):
     trainer = Trainer(fabric, load_recipe(recipe), folder, False)
@@ -127,8 +127,8 @@ def gradients(fabric, recipe, folder):
         values, captions = trainer.backward(batch)
         if fabric.is_global_zero:
             found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
-            if trainer.tail is not None:
-                found |= {n: p.grad for n, p in trainer.tail.named_parameters()}
+            if trainer.trainable is not None:
+                found |= {n: p.grad for n, p in trainer.trainable.named_parameters()}
             found["nll"] = torch.tensor(values["nll"])
             save_file(found, folder / f"{number}.safetensors")
         trainer.optimizer.zero_grad()
@@ -230,7 +230,7 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
     scores = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.6])
     monkeypatch.setattr(trainer, "_score", lambda captions: {"BLEU-4": next(scores)})
     seen: dict[str, torch.Tensor] = {}
-    next_stage = trainer._next_stage
+    next_stage = trainer._next_phase
 
     def spy() -> None:
         seen["last"] = trainer.captioner.output.weight.detach().clone()
@@ -244,12 +244,12 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
         assert len(trainer.batches) == 2
         assert trainer.position.best_score == 0.5
 
-    monkeypatch.setattr(trainer, "_next_stage", spy)
+    monkeypatch.setattr(trainer, "_next_phase", spy)
     trainer.train()
     assert torch.equal(seen["first"], seen["best"])
     assert not torch.equal(seen["first"], seen["last"])
     at = trainer.position
-    assert (at.stage, at.step, at.epoch) == (1, 3 * 6 + 3 * 2, 6)
+    assert (at.phase, at.step, at.epoch) == (1, 3 * 6 + 3 * 2, 6)
     assert read_pointers(trainer.run) == {
         "best": "step-0000024",
         "last": "step-0000024",

@@ -4,15 +4,15 @@ import pytest
 import torch
 from torch.nn import functional
 
-from sightline.data.vocabulary import PAD
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
-from sightline.training.cross_entropy import (
+from sightline.text.vocabulary import PAD
+from sightline.training.objectives.cross_entropy import (
     CrossEntropy,
     CrossEntropyOptions,
     doubly_stochastic_penalty,
 )
-from sightline.training.objective import create_objective
+from sightline.training.objectives.registry import create_objective
 from tiny_batch import make_batch
 
 SIZES = {"region_width": 6, "word_width": 6, "state_width": 8, "attention_width": 6, "dropout": 0.0}

@@ -5,25 +5,25 @@ import math
 import pytest
 import torch
 
-from sightline.training.recipe import OptimizerRecipe, ScheduleRecipe
-from sightline.training.schedule import create_optimizer, rate_share
+from sightline.recipe import OptimizerRecipe, ScheduleRecipe
+from sightline.training.schedule import create_optimizer, learning_rate_factor
 
 
 @pytest.mark.parametrize("name", ["constant", "cosine", "noam", "plateau"])
 def test_every_schedule_warms_up_evenly_to_the_full_rate(name: str) -> None:
     recipe = ScheduleRecipe(name, warmup=10)
-    shares = [rate_share(recipe, step, 100) for step in range(10)]
+    shares = [learning_rate_factor(recipe, step, 100) for step in range(10)]
     assert shares == pytest.approx([(step + 1) / 10 for step in range(10)])
-    assert max(rate_share(recipe, step, 100) for step in range(100)) == pytest.approx(1.0)
+    assert max(learning_rate_factor(recipe, step, 100) for step in range(100)) == pytest.approx(1.0)
 
 
 def test_after_warming_up() -> None:
     cosine = ScheduleRecipe("cosine", warmup=0, minimum=0.1)
-    assert rate_share(cosine, 50, 100) == pytest.approx(0.55)
-    assert rate_share(cosine, 100, 100) == pytest.approx(0.1)
+    assert learning_rate_factor(cosine, 50, 100) == pytest.approx(0.55)
+    assert learning_rate_factor(cosine, 100, 100) == pytest.approx(0.1)
     noam = ScheduleRecipe("noam", warmup=25)
-    assert rate_share(noam, 99, 1000) == pytest.approx(math.sqrt(25 / 100))
-    assert rate_share(ScheduleRecipe("constant", warmup=5), 99, 100) == 1.0
+    assert learning_rate_factor(noam, 99, 1000) == pytest.approx(math.sqrt(25 / 100))
+    assert learning_rate_factor(ScheduleRecipe("constant", warmup=5), 99, 100) == 1.0
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
@@ -37,10 +37,10 @@ def test_optimisers_take_the_recipes_numbers(name: str) -> None:
 
 
 def test_a_tail_has_a_rate_of_its_own_and_no_decay() -> None:
-    captioner, tail = torch.nn.Linear(1, 1), torch.nn.Linear(2, 2)
+    captioner, trainable = torch.nn.Linear(1, 1), torch.nn.Linear(2, 2)
     recipe = OptimizerRecipe("adamw", 0.02, 0.3)
-    own, other = create_optimizer(captioner, recipe, tail, 0.001).param_groups
+    own, other = create_optimizer(captioner, recipe, trainable, 0.001).param_groups
     assert own["params"] == list(captioner.parameters())
-    assert other["params"] == list(tail.parameters())
+    assert other["params"] == list(trainable.parameters())
     assert (own["full_rate"], own["weight_decay"]) == (0.02, 0.3)
     assert (other["full_rate"], other["weight_decay"]) == (0.001, 0.0)

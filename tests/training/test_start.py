@@ -8,8 +8,8 @@ from safetensors.torch import load_file
 
 from sightline.checkpoint import find_checkpoint, load_config
 from sightline.errors import CheckpointError, ConfigError
+from sightline.recipe import load_recipe
 from sightline.training.loop import train
-from sightline.training.recipe import load_recipe
 
 STILL = ("optimizer.learning_rate=0", "encoder.learning_rate=0", "epochs=1", "dev.every=1")
 

@@ -15,10 +15,10 @@ from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.cli.pack import command as pack
 from sightline.encoders.encoder import Encoder
 from sightline.errors import CheckpointError, ConfigError
-from sightline.training.captioning import caption_cached
+from sightline.evaluation.captioning import caption_cached
+from sightline.evaluation.results import results_of
+from sightline.recipe import load_recipe
 from sightline.training.loop import Trainer, train
-from sightline.training.recipe import load_recipe
-from sightline.training.results import results_of
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
         images,
         trainer.cache,
         captioner.options,
-        tail=trainer.tail,
+        trainable=trainer.trainable,
     )
     assert [caption.text for caption in captioner.caption([i.picture for i in images])] == by_cache
     pixels = torch.randint(0, 256, (1, 64, 64, 3), dtype=torch.uint8)
@@ -60,8 +60,8 @@ def test_the_checkpoint_holds_what_was_trained_and_captions_with_it(
 
     packed = tmp_path / "packed"
     assert CliRunner().invoke(pack, [str(run), "-o", str(packed)]).exit_code == 0
-    tail = load_file(packed / "encoder.safetensors").values()
-    assert all(tensor.dtype == torch.float16 for tensor in tail)
+    trainable = load_file(packed / "encoder.safetensors").values()
+    assert all(tensor.dtype == torch.float16 for tensor in trainable)
     assert sightline.load(packed).encoder.fingerprint == captioner.encoder.fingerprint
 
     # Of an ensemble all must see alike.
@@ -86,15 +86,15 @@ def test_a_stage_trains_what_was_frozen_and_takes_it_back_if_captions_get_worse(
     scores, seen = iter([0.5, 0.1]), []
 
     def score(captions: list[str]) -> dict[str, float]:
-        seen.append(trainer.trainable.fingerprint)
+        seen.append(trainer.regions.trainable.fingerprint)
         return {"BLEU-4": next(scores)}
 
     monkeypatch.setattr(trainer, "_score", score)
     trainer.train()
     frozen, trained = seen
     assert trained != frozen
-    assert trainer.trainable.fingerprint == frozen
-    assert "tuned" not in load_config(find_checkpoint(trainer.run, stage=1))
+    assert trainer.regions.trainable.fingerprint == frozen
+    assert "tuned" not in load_config(find_checkpoint(trainer.run, phase=1))
     assert (
         load_config(trainer.run / read_pointers(trainer.run)["last"])["tuned"]["sha256"] == frozen
     )
@@ -106,9 +106,11 @@ def test_a_stage_may_see_larger_pictures(tiny_recipe: Path, tmp_path: Path) -> N
     recipe = load_recipe(
         tiny_recipe, ("epochs=1", "dev.every=1", f"then=[{larger}, {after}]", "data.mirror=true")
     )
-    assert [s.encoder.size for s in recipe.stages()] == [64, 96, 96]
+    assert [s.encoder.size for s in recipe.phases()] == [64, 96, 96]
     trainer = Trainer(Fabric(accelerator="cpu"), recipe, tmp_path / "run", False)
-    cells = [cache.regions(np.array([0])).vectors.shape[1] for cache in trainer.caches.values()]
+    cells = [
+        cache.regions(np.array([0])).vectors.shape[1] for cache in trainer.regions.caches.values()
+    ]
     # Of the encoder's own stage; then of the one before it, which two stages of the run share.
     assert cells == [4 * 4, 12 * 12]
     trainer.run.mkdir()
@@ -116,7 +118,7 @@ def test_a_stage_may_see_larger_pictures(tiny_recipe: Path, tmp_path: Path) -> N
     trainer.train()
 
     run = trainer.run
-    last, first = run / read_pointers(run)["last"], find_checkpoint(run, stage=1)
+    last, first = run / read_pointers(run)["last"], find_checkpoint(run, phase=1)
     assert [load_config(c)["encoder"]["size"] for c in (first, last)] == [64, 96]
     assert sightline.load(last).encoder.grid == (6, 6)
 
@@ -132,15 +134,15 @@ def test_a_stage_may_see_cuts_of_its_pictures(tiny_recipe: Path, tmp_path: Path)
     stage = "{objective: {name: cross_entropy}, epochs: 1, encoder: {train_from: stage4"
     cut = f"{stage}, learning_rate: 0.01, random_cut: 0.5}}}}"
     recipe = load_recipe(tiny_recipe, ("epochs=1", "dev.every=1", f"then=[{cut}, {stage}}}}}]"))
-    assert [s.encoder.random_cut for s in recipe.stages()] == [1.0, 0.5, 0.5]
+    assert [s.encoder.random_cut for s in recipe.phases()] == [1.0, 0.5, 0.5]
     trainer = Trainer(Fabric(accelerator="cpu"), recipe, tmp_path / "run", False)
     # Of the trained stages nothing is cached but the dev pictures.
-    assert [len(cache) for cache in trainer.caches.values()] == [24 + 6, 6]
+    assert [len(cache) for cache in trainer.regions.caches.values()] == [24 + 6, 6]
     trainer.run.mkdir()
     trainer.resume()
-    before = trainer.trainable.fingerprint
+    before = trainer.regions.trainable.fingerprint
     trainer.train()
-    assert trainer.trainable.fingerprint != before
+    assert trainer.regions.trainable.fingerprint != before
     for share in (0, 1.5):
         with pytest.raises(ConfigError, match=r"encoder\.random_cut: is a share of a picture"):
             load_recipe(tiny_recipe, (f"encoder.random_cut={share}",))

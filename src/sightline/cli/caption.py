@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sightline.cli.options import (
+    device_option,
     find_pictures,
     json_option,
     models_option,
@@ -16,9 +17,6 @@ from sightline.cli.options import (
 from sightline.errors import PictureError
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
-    from sightline.captioner import Captioner
     from sightline.captions import Caption, Word
 
 _BATCH = 16
@@ -27,6 +25,7 @@ _BATCH = 16
 @click.command("caption")
 @click.argument("pictures", nargs=-1, required=True)
 @models_option
+@device_option
 @click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
 @click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")
 @click.option("--groups", type=click.IntRange(1), default=1, help="Groups of diverse beams.")
@@ -51,6 +50,7 @@ _BATCH = 16
 def command(
     pictures: tuple[str, ...],
     models: tuple[Path, ...],
+    device: str,
     beam: int | None,
     n_best: int,
     groups: int,
@@ -73,7 +73,7 @@ def command(
     paths = list(find_pictures(pictures))
     from sightline.captioner import Captioner
 
-    captioner = Captioner.load(*models)
+    captioner = Captioner.load(*models, device=device)
     options: dict[str, Any] = {
         "n_best": n_best,
         "groups": groups,
@@ -94,8 +94,9 @@ def command(
             except PictureError as error:
                 click.echo(f"sightline: skipped: {error}", err=True)
                 skipped = True
-        found = captioner.captions([picture for _, picture in opened], **options)
-        for (path, picture), captions in zip(opened, found, strict=True):
+        encoded = captioner.encode([image for _, image in opened])
+        found = captioner.captions(encoded, **options)
+        for (path, _), picture, captions in zip(opened, encoded, found, strict=True):
             if figure is not None:
                 captions[0].plot(figure / f"{path.stem}.png")
             record: dict[str, Any] = {"picture": str(path)}
@@ -105,7 +106,9 @@ def command(
                 for caption in captions
             ]
             if avoid_unsupported:
-                avoided, again = _caption_again(captioner, picture, captions[0], options)
+                avoided, again = captioner.caption_without_unsupported(
+                    picture, captions[0], **options
+                )
                 if again is not None:
                     lines.append(f"{path}, without {', '.join(avoided)}: {mark(again)}")
                 record["avoided"] = avoided
@@ -117,21 +120,6 @@ def command(
     if as_json:
         print_json(records)
     sys.exit(skipped)
-
-
-def _caption_again(
-    captioner: "Captioner", picture: "Image", caption: "Caption", options: dict[str, Any]
-) -> tuple[list[str], "Caption | None"]:
-    """The words that the picture does not support, and its best caption without them.
-
-    What the user requires stays, supported or not; where nothing is to be avoided, there is None.
-    """
-    unsupported = {word.text for word in caption.unsupported}
-    avoided = sorted(unsupported.difference(options["require"]))
-    if not avoided:
-        return [], None
-    changed = {**options, "avoid": (*options["avoid"], *avoided), "n_best": 1}
-    return avoided, captioner.captions([picture], **changed)[0][0]
 
 
 def mark(caption: "Caption") -> str:

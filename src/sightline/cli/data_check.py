@@ -17,8 +17,8 @@ from sightline.cli.options import (
     open_dataset,
     print_json,
 )
-from sightline.data.check import KINDS, Finding, check, clean
 from sightline.data.dataset import CaptionDataset
+from sightline.data.validator import KINDS, Finding, check, clean
 from sightline.errors import DataError
 
 

@@ -66,9 +66,9 @@ def command(
     chosen = [image for name in splits for image in captions.split(name)] if splits else captions
     pictures = [image.picture for image in chosen]
 
-    from sightline.data.encode import encode_pictures
-    from sightline.data.region_cache import RegionCache
+    from sightline.encoders.encode import encode_pictures
     from sightline.encoders.encoder import create_encoder
+    from sightline.encoders.region_cache import RegionCache
 
     network = create_encoder(encoder, stage=stage, size=size, fit=fit, weights=weights)  # type: ignore[arg-type]
     regions = RegionCache.for_encoder(network, cache)

@@ -6,7 +6,7 @@ import click
 
 from sightline.cli.main import LazyGroup
 from sightline.cli.options import json_option, print_json
-from sightline.encoders.registry import ENCODERS, EncoderCard, FetchedWeights, PackagedWeights
+from sightline.encoders.registry import ENCODERS, EncoderEntry, FetchedWeights, PackagedWeights
 from sightline.encoders.weights import State, weights_state
 
 
@@ -38,7 +38,7 @@ def command(context: click.Context, as_json: bool) -> None:
             click.echo(f"{name} is {state}: {remedy}")
 
 
-def _regions(card: EncoderCard) -> str:
+def _regions(card: EncoderEntry) -> str:
     """Grid and width of each stage, the default one starred."""
     stages = []
     for stage, place in card.stages.items():
@@ -48,7 +48,7 @@ def _regions(card: EncoderCard) -> str:
     return "   ".join(stages)
 
 
-def _facts(card: EncoderCard, state: State) -> dict[str, Any]:
+def _facts(card: EncoderEntry, state: State) -> dict[str, Any]:
     return {
         "name": card.name,
         "size": card.size,
@@ -63,7 +63,7 @@ def _facts(card: EncoderCard, state: State) -> dict[str, Any]:
     }
 
 
-def _remedy(card: EncoderCard, state: State) -> str | None:
+def _remedy(card: EncoderEntry, state: State) -> str | None:
     if state in ("installed", "fetched"):
         return None
     match card.weights:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.options import models_option
-from sightline.config import nearest
+from sightline.cli.options import device_option, models_option
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
 
 if TYPE_CHECKING:
-    from sightline.report.account import Account
+    from sightline.report.report import Report
 
 _SUFFIXES = (".html", ".png", ".json")
 
@@ -21,6 +20,7 @@ _SUFFIXES = (".html", ".png", ".json")
 @click.command("explain")
 @click.argument("picture", type=click.Path(path_type=Path))
 @models_option
+@device_option
 @click.option(
     "-o",
     "--output",
@@ -54,6 +54,7 @@ _SUFFIXES = (".html", ".png", ".json")
 def command(
     picture: Path,
     models: tuple[Path, ...],
+    device: str,
     output: Path,
     methods: tuple[str, ...],
     words: tuple[str, ...],
@@ -65,23 +66,20 @@ def command(
         raise ConfigError(f"{output}: an explanation ends in {', '.join(_SUFFIXES)}")
     unsaid = [_parse_why_not(text) for text in why_not]
     from sightline.captioner import Captioner
-    from sightline.explain.methods import list_methods
-    from sightline.report.account import METHODS, give_account
+    from sightline.explain.methods import find_method
+    from sightline.report.report import DEFAULT_METHODS
 
     for method in methods:
-        if method not in list_methods():
-            hint = nearest(method, list_methods())
-            raise ConfigError(f"--method: none is called '{method}'; {hint}")
-    account = give_account(
-        Captioner.load(*models),
+        find_method(method)
+    report = Captioner.load(*models, device=device).report(
         picture,
         caption=caption,
         words=[word.strip().lower() for part in words for word in part.split(",")],
-        methods=tuple(dict.fromkeys(methods)) or METHODS,
+        methods=tuple(dict.fromkeys(methods)) or DEFAULT_METHODS,
         why_not=unsaid,
         show_progress=True,
     )
-    _write(account, output)
+    _write(report, output)
     click.echo(output)
 
 
@@ -98,17 +96,17 @@ def _parse_why_not(text: str) -> tuple[str, int | None]:
     return word.strip().lower(), None if place is None else int(place) - 1
 
 
-def _write(account: "Account", output: Path) -> None:
+def _write(report: "Report", output: Path) -> None:
     if output.suffix == ".png":
-        from sightline.report.explanations import draw_explanations
+        from sightline.report.explanation_figure import draw_explanations
 
         with atomic_write(output, "wb") as file:
-            draw_explanations(account).savefig(file, format="png", dpi=110)
+            draw_explanations(report).savefig(file, format="png", dpi=110)
         return
     with atomic_write(output) as file:
         if output.suffix == ".json":
-            json.dump(account.to_json(), file, ensure_ascii=False)
+            json.dump(report.to_json(), file, ensure_ascii=False)
         else:
             from sightline.report.page import render_page
 
-            file.write(render_page(account))
+            file.write(render_page(report))

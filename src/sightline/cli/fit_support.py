@@ -1,7 +1,7 @@
 """`sightline fit-support`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.table import Table
@@ -10,18 +10,13 @@ from sightline.cli.options import (
     console,
     data_option,
     dataset_for,
+    device_option,
     find_pictures,
     images_option,
     json_option,
     print_json,
 )
-from sightline.cli.score_table import number
 from sightline.errors import ConfigError
-
-if TYPE_CHECKING:
-    from sightline.explain.logistic import Floats
-    from sightline.explain.support import Judge
-    from sightline.explain.support_fit import Sample
 
 
 @click.command("fit-support")
@@ -50,6 +45,7 @@ if TYPE_CHECKING:
 )
 @data_option
 @images_option
+@device_option
 @json_option
 def command(
     run: Path,
@@ -60,6 +56,7 @@ def command(
     words: str | None,
     data: Path | None,
     images: Path | None,
+    device: str,
     as_json: bool,
 ) -> None:
     """Teach the captioner of RUN which of its words to doubt, for `sightline caption --check`.
@@ -69,85 +66,40 @@ def command(
     tables say how well each score, and all together, tell right words from wrong ones (AUC, with
     95 % intervals); on the pictures of the fit by cross-validation.
     """
-    import numpy as np
-
     from sightline.captioner import Captioner
-    from sightline.data.encode import encode_all
-    from sightline.explain.support import save_judge
-    from sightline.explain.support_fit import (
-        choose_others,
-        collect,
-        combined_scores,
-        fit_judge,
-        held_out_scores,
-        make_stand_ins,
-    )
+    from sightline.evaluation.support import fit_support
 
     if no_fit and report_on is None:
         raise ConfigError("--no-fit leaves nothing to do: name a split to --report-on")
     if report_on == split and not no_fit:
         raise ConfigError(f"'{split}' is fitted on: name another split to --report-on")
-    dataset, root = dataset_for(run, data, images)
-    held_out = () if no_fit else dataset.split(split)
-    reported = () if report_on is None else dataset.split(report_on)
-    captioner = Captioner.load(run)
-    assert captioner.checkpoint is not None
-    stored = captioner.judge if no_fit else None
-    given = list(find_pictures(others))
-    pictures = [*(image.picture for image in (*held_out, *reported)), *given]
-    cache = encode_all(pictures, captioner.encoder, root, show_progress=True)
-    found = []
-    if stored is not None:
-        judge = stored
-    else:
-        taken, rest = ([], held_out) if given else choose_others(held_out)
-        stand_ins = make_stand_ins(given or [image.picture for image in taken], cache)
-        sample = collect(captioner, rest, cache, stand_ins, show_progress=True)
-        judge = fit_judge(sample, stand_ins)
-        save_judge(captioner.checkpoint, judge)
-        found.append((f"{split}, fitted on", sample, held_out_scores(sample)))
-    if reported:
-        sample = collect(captioner, reported, cache, judge.stand_ins, show_progress=True)
-        found.append((str(report_on), sample, combined_scores(sample, judge)))
-    reports = []
-    for what, sample, scores in found:
-        reports.append(_report(what, sample, scores, judge))
-        if words is not None:
-            chosen = np.isin(sample.words, words.split(","))
-            what = f"{what}, these words alone"
-            reports.append(_report(what, sample.only(chosen), scores[chosen], judge))
+    dataset, cache = dataset_for(run, data, images)
+    captioner = Captioner.load(run, device=device)
+    reports = fit_support(
+        captioner,
+        () if no_fit else dataset.split(split),
+        () if report_on is None else dataset.split(report_on),
+        others=list(find_pictures(others)),
+        split=split,
+        report_on=report_on or "",
+        cache=cache,
+        show_progress=True,
+    )
+    if words is not None:
+        chosen = words.split(",")
+        reports = [each for report in reports for each in (report, report.only(chosen))]
+    content = [report.to_json() for report in reports]
     if as_json:
-        print_json(reports)
+        print_json(content)
         return
-    for report in reports:
+    for report in content:
         _print(report)
     if not no_fit:
         console.print(f"Stored in {captioner.checkpoint}.", markup=False)
 
 
-def _report(what: str, sample: "Sample", combined: "Floats", judge: "Judge") -> dict[str, Any]:
-    """What is printed of a split, as JSON has it."""
-    from sightline.explain.support_fit import auc_table, verdict_counts
-    from sightline.metrics.bootstrap import interval
-
-    scores = {}
-    for score in auc_table(sample, combined) if sample.words else ():
-        low, high = interval(score)
-        scores[score.name] = {"auc": number(score.corpus), "low": number(low), "high": number(high)}
-    return {
-        "pictures": what,
-        "words": len(sample.words),
-        "right": int(sample.right.sum()),
-        "scores": scores,
-        "verdicts": {
-            verdict: {"words": words, "right": right}
-            for verdict, (words, right) in verdict_counts(judge, combined, sample.right).items()
-        },
-    }
-
-
 def _print(report: dict[str, Any]) -> None:
-    from sightline.explain.word_scores import MEANING
+    from sightline.support.word_scores import MEANING
 
     heading = f"{report['pictures']}: {report['words']:,} words, {report['right']:,} right"
     table = Table("score", "AUC", "95 %", "what it is", title=heading, box=None, pad_edge=False)

@@ -77,7 +77,10 @@ def command(
 
     Scenes have boxes of their own; `--boxes` is for datasets that have none.
     """
-    from sightline.analysis.localisation import (
+    from sightline.captioner import Captioner
+    from sightline.checkpoint import find_checkpoint, load_config
+    from sightline.data.boxes import read_boxes
+    from sightline.evaluation.localisation import (
         METHODS,
         RunLocalisation,
         localise,
@@ -85,9 +88,6 @@ def command(
         tabulate,
         to_markdown,
     )
-    from sightline.captioner import Captioner
-    from sightline.checkpoint import find_checkpoint, load_config
-    from sightline.data.boxes import read_boxes
 
     found = []
     for run in runs:

@@ -36,6 +36,12 @@ models_option = click.option(
     help="A checkpoint or a training run; given several times, their average. Default: the one "
     "that comes with Sightline.",
 )
+device_option = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help="Where to compute: cpu, cuda, cuda:1, mps; auto takes the fastest there is.",
+)
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -63,7 +69,8 @@ def dataset_for(
     run: Path | None, data: Path | None, images: Path | None
 ) -> tuple[CaptionDataset, Path | None]:
     """The dataset that was named, or that of a run; and where the run keeps its regions."""
-    from sightline.training.data import dataset_of, load_recipe_of
+    from sightline.recipe import load_recipe_of
+    from sightline.training.recipe_data import dataset_of
 
     if data is not None:
         return open_dataset(data, images), None

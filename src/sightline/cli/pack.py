@@ -16,7 +16,9 @@ from sightline.cli.options import no_repeat_option
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the checkpoint; one that is there is replaced.",
 )
-@click.option("--stage", type=click.IntRange(1), help="As in sightline evaluate.")
+@click.option(
+    "--phase", "--stage", "phase", type=click.IntRange(1), help="As in sightline evaluate."
+)
 @click.option(
     "--card",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -27,7 +29,7 @@ from sightline.cli.options import no_repeat_option
 def command(
     runs: tuple[Path, ...],
     output: Path,
-    stage: int | None,
+    phase: int | None,
     card: Path | None,
     length_power: float | None,
     no_repeat: int | None,
@@ -41,7 +43,7 @@ def command(
     from sightline.checkpoint import find_checkpoint, pack_checkpoint
 
     text = None if card is None else card.read_text("utf-8")
-    sources = [find_checkpoint(run, stage) for run in runs]
+    sources = [find_checkpoint(run, phase) for run in runs]
     wishes = {"length_power": length_power, "no_repeat_ngram": no_repeat}
     decoding = {name: value for name, value in wishes.items() if value is not None}
     pack_checkpoint(sources, output, text, **decoding)

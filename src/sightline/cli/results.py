@@ -40,7 +40,7 @@ def command(
     `--stage N`) has been run. What `sightline pack` made has a row, too, with the time of all
     that it is a mean of. Runs that are gone are named by a file of rows that --json printed.
     """
-    from sightline.training.results import (
+    from sightline.evaluation.results import (
         means_to_markdown,
         published_to_markdown,
         results_of,

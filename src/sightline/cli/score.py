@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from sightline.cli.options import console, json_option, print_json
-from sightline.cli.score_table import difference_table, number, score_table
+from sightline.cli.score_table import difference_table, score_table
 from sightline.errors import DataError
+from sightline.evaluation.scorable import Scorable, read_scorable, read_training
 from sightline.files import atomic_write
 from sightline.metrics import diversity, document_frequencies, self_cider
 from sightline.metrics.bootstrap import Difference, compare
 from sightline.metrics.diversity import Diversity
 from sightline.metrics.frequencies import DocumentFrequencies
-from sightline.metrics.inputs import Scorable, read_scorable, read_training
-from sightline.metrics.report import DEFAULT, METRICS, measure
-from sightline.metrics.score import Score
+from sightline.metrics.score import Score, number
+from sightline.metrics.scoring import DEFAULT, METRICS, score
 
 _path = click.Path(path_type=Path)
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -120,7 +120,7 @@ def command(
         if path is not None
     ]
     scores = [
-        [*measure(s.candidates, s.references, names, weights, annotated=s.categories)]
+        [*score(s.candidates, s.references, names, weights, annotated=s.categories).values()]
         for s in systems
     ]
     varieties: list[Diversity] = []
@@ -151,8 +151,8 @@ def command(
 def _write_csv(path: Path, scored: Scorable, scores: Sequence[Score]) -> None:
     with atomic_write(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["image", "caption", *(score.name for score in scores)])
-        columns = zip(*(map(number, score.per_image.tolist()) for score in scores), strict=True)
+        writer.writerow(["image", "caption", *(each.name for each in scores)])
+        columns = zip(*(map(number, each.per_image.tolist()) for each in scores), strict=True)
         rows = zip(scored.images, scored.candidates, columns, strict=True)
         writer.writerows([image, caption, *values] for image, caption, values in rows)
 
@@ -164,7 +164,7 @@ def _content(
     varieties: Sequence[Diversity],
 ) -> dict[str, Any]:
     content: dict[str, Any] = {"images": len(scored.images)}
-    content["scores"] = {score.name: number(score.corpus) for score in scores}
+    content["scores"] = {each.name: number(each.corpus) for each in scores}
     if differences:
         content["against"] = {
             found.name: {

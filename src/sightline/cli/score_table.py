@@ -11,15 +11,6 @@ from sightline.metrics.diversity import Diversity
 from sightline.metrics.score import Score
 
 
-def number(value: float) -> float | None:
-    """The value for JSON and CSV, which have no NaN: null, and an empty cell.
-
-    >>> number(0.25), number(math.nan)
-    (0.25, None)
-    """
-    return None if math.isnan(value) else value
-
-
 def percent(value: float, sign: str = "") -> str:
     """The value for a table: times 100, or a dash; with sign "+" always signed.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from sightline.errors import MissingExtraError
-from sightline.training.recipe import dump_recipe, load_recipe
+from sightline.recipe import dump_recipe, load_recipe
 
 
 @click.command("train")

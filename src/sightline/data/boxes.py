@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
 from sightline.data.fields import field, load_json, read_lines
 from sightline.errors import DataError
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 Groundings = dict[str, tuple[Grounding, ...]]
 """By picture name."""

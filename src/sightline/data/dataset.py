@@ -1,12 +1,13 @@
 """`CaptionDataset`: captioned pictures with splits, whatever file they came from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PIL.Image import Image
 
 from sightline.errors import DataError
+from sightline.text.vocabulary import Vocabulary
 
 SPLITS = ("train", "dev", "test")
 
@@ -49,7 +50,7 @@ class CaptionDataset:
     """Captioned pictures in the order of their file, exactly as the file has them.
 
     A file may name a picture twice, or caption one it does not list; reading keeps such entries
-    (`orphans` holds captions whose picture the file does not list) so that `data.check` can report
+    (`orphans` holds captions whose picture the file does not list) so that the validator can report
     them. `split` gives what training and evaluation use.
 
     >>> kitten = CaptionedImage("kitten.jpg", Path("kitten.jpg"), ("a kitten sleeps",), "train")
@@ -92,3 +93,20 @@ def captions_of(images: Iterable[CaptionedImage]) -> Iterator[str]:
     """Every caption of the pictures, in order."""
     for image in images:
         yield from image.captions
+
+
+def build_vocabulary(
+    images: Sequence[CaptionedImage], *, min_count: int = 1, size: int | None = None
+) -> Vocabulary:
+    """The words of the training pictures' captions, as `Vocabulary.build` chooses them.
+
+    Only pictures of the training split may be given (or of none, for data without splits): words
+    learnt from the pictures one is tested on would make the test too easy.
+    """
+    for image in images:
+        if image.split not in ("train", None):
+            raise DataError(
+                f"vocabulary: '{image.name}' is in split '{image.split}'; build the vocabulary "
+                "from the training split only"
+            )
+    return Vocabulary.build(captions_of(images), min_count=min_count, size=size)

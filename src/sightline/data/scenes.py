@@ -13,7 +13,8 @@ import numpy as np
 from PIL import Image
 
 from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
-from sightline.data.drawing import (
+from sightline.data.jsonl import write_jsonl
+from sightline.data.scene_drawing import (
     COLOURS,
     GREY,
     SHAPES,
@@ -23,7 +24,6 @@ from sightline.data.drawing import (
     draw_mark,
     to_picture,
 )
-from sightline.data.jsonl import write_jsonl
 from sightline.errors import DataError
 
 HABIT = ("circle", "star")

@@ -1,15 +1,15 @@
 """How large a dataset is, how long its captions are, and how many words one needs to know."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightline.data.dataset import SPLITS, CaptionDataset, captions_of
-from sightline.data.vocabulary import coverage
+from sightline.data.dataset import SPLITS, CaptionDataset, CaptionedImage, captions_of
 from sightline.errors import DataError
 from sightline.files import atomic_write
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 THRESHOLDS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 
@@ -99,3 +99,16 @@ def measure(dataset: CaptionDataset) -> Stats:
     train = [image for image in dataset if image.split == "train"] or list(dataset.images)
     counts = Counter(len(tokenize(caption)) for caption in captions_of(train))
     return Stats(splits, dict(sorted(counts.items())), coverage(train, THRESHOLDS))
+
+
+def coverage(
+    images: Sequence[CaptionedImage], thresholds: Sequence[int]
+) -> list[tuple[int, int, float]]:
+    """For each minimum count: how many words remain, and the share of all tokens they cover."""
+    counts = Counter(token for caption in captions_of(images) for token in tokenize(caption))
+    total = max(counts.total(), 1)
+    rows = []
+    for threshold in thresholds:
+        kept = [count for count in counts.values() if count >= threshold]
+        rows.append((threshold, len(kept), sum(kept) / total))
+    return rows

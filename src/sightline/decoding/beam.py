@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from sightline.config import from_dict, nearest, to_dict
-from sightline.data.vocabulary import END, PAD, START
 from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, select_pictures, select_rows
+from sightline.text.vocabulary import END, PAD, START
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sightline.data.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 from sightline.errors import ConfigError
+from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step
+from sightline.regions import Regions
 
 
 class Ensemble(CaptionModel):

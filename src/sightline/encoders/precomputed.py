@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sightline.encoders.regions import Regions
 from sightline.errors import DataError
 from sightline.progress import progress
+from sightline.regions import Regions
 
 _COLUMNS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 _FEATURE_KEYS = ("features", "x", "feat")

@@ -2,14 +2,13 @@
 
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightline.pictures import open_picture
+from sightline.pictures import Picture, open_picture
 
 Fit = Literal["squash", "crop"]
 Window = tuple[float, float, float, float]
@@ -59,16 +58,12 @@ class Preprocessing:
         )
         return np.array(pixels), window
 
-    def load(
-        self, source: Path | str | bytes | Image.Image, part: Window = WHOLE
-    ) -> tuple[NDArray[np.uint8], Window]:
+    def load(self, source: Picture, part: Window = WHOLE) -> tuple[NDArray[np.uint8], Window]:
         """`prepare` of a picture, if it is a file decoded no larger than needed.
 
         A JPEG may be decoded at a fraction of its size for a fraction of the time. Twice the
         input's size is kept, so that the resampling filter still has the last halving to itself.
         """
-        if isinstance(source, Image.Image):
-            return self.prepare(source.convert("RGB"), part)
         return self.prepare(open_picture(source, reduced_to=2 * self.size), part)
 
     def _box(self, width: int, height: int, part: Window) -> Window:

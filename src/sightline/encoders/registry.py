@@ -84,7 +84,7 @@ class FetchedWeights:
 
 
 @dataclass(frozen=True)
-class EncoderCard:
+class EncoderEntry:
     """One line of the table."""
 
     name: str
@@ -100,9 +100,9 @@ class EncoderCard:
 
 def _lite(
     variant: int, size: int, dims: tuple[int, int, int], parameters: int, sha256: str
-) -> EncoderCard:
+) -> EncoderEntry:
     name = f"efficientnet_lite{variant}"
-    return EncoderCard(
+    return EncoderEntry(
         name=name,
         family="efficientnet_lite",
         variant=variant,
@@ -123,9 +123,9 @@ def _lite(
     )
 
 
-def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderCard:
+def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderEntry:
     dims = {"stage2": 256, "stage3": 512, "stage4": 512, "stage5": 512}
-    return EncoderCard(
+    return EncoderEntry(
         name=f"vgg{variant}",
         family="vgg",
         variant=variant,
@@ -138,8 +138,8 @@ def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -
     )
 
 
-def _resnet(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderCard:
-    return EncoderCard(
+def _resnet(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderEntry:
+    return EncoderEntry(
         name=f"resnet{variant}",
         family="resnet",
         variant=variant,
@@ -220,10 +220,10 @@ def list_encoders() -> list[str]:
     return list(ENCODERS)
 
 
-def encoder_card(name: str) -> EncoderCard:
+def encoder_entry(name: str) -> EncoderEntry:
     """The line of the table for one encoder.
 
-    >>> encoder_card("resnet50").stages["stage4"].cells(224)
+    >>> encoder_entry("resnet50").stages["stage4"].cells(224)
     14
     """
     if name not in ENCODERS:

@@ -13,7 +13,7 @@ from sightline.encoders.registry import (
     LITE,
     TORCHVISION,
     Convention,
-    EncoderCard,
+    EncoderEntry,
     FetchedWeights,
     PackagedWeights,
 )
@@ -30,11 +30,11 @@ class WeightsFile:
     convention: Convention
 
 
-def find_weights(card: EncoderCard, chosen: Path | str | None = None) -> WeightsFile:
+def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> WeightsFile:
     """The file `chosen` by the user, else the one that was installed or fetched for this encoder.
 
-    >>> from sightline.encoders.registry import encoder_card
-    >>> find_weights(encoder_card("efficientnet_lite0")).path.name
+    >>> from sightline.encoders.registry import encoder_entry
+    >>> find_weights(encoder_entry("efficientnet_lite0")).path.name
     'efficientnet-lite0-57934424.pth'
     """
     if chosen is not None:
@@ -69,11 +69,11 @@ def find_weights(card: EncoderCard, chosen: Path | str | None = None) -> Weights
 State = Literal["installed", "fetched", "damaged", "not here"]
 
 
-def weights_state(card: EncoderCard) -> State:
+def weights_state(card: EncoderEntry) -> State:
     """Whether an encoder can be used: its weights are found and their hash is right.
 
-    >>> from sightline.encoders.registry import encoder_card
-    >>> weights_state(encoder_card("efficientnet_lite0"))
+    >>> from sightline.encoders.registry import encoder_entry
+    >>> weights_state(encoder_entry("efficientnet_lite0"))
     'installed'
     """
     try:
@@ -95,7 +95,7 @@ def packaged_path(weights: PackagedWeights) -> Path:
     return Path(folders[0] if folders else weights.package) / weights.file
 
 
-def fetched_path(card: EncoderCard) -> Path:
+def fetched_path(card: EncoderEntry) -> Path:
     """Where `sightline encoders fetch` puts the converted weights."""
     return cache_folder() / "encoders" / f"{card.name}.safetensors"
 
@@ -109,7 +109,7 @@ def file_sha256(path: Path) -> str:
         raise WeightsError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _convention(path: Path, card: EncoderCard) -> Convention:
+def _convention(path: Path, card: EncoderEntry) -> Convention:
     """Files that Sightline converted say which convention they follow; others are torchvision's."""
     if card.convention is LITE:
         return LITE

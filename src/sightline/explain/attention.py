@@ -6,19 +6,19 @@ import torch
 from torch import Tensor
 
 from sightline.errors import ConfigError
-from sightline.explain.subject import Evidence, Subject
-from sightline.models.transformer import Transformer
+from sightline.explain.attribution import Attribution
+from sightline.explain.targets import Targets
 
 Weights = Literal["reported", "raw", "aligned", "rollout"]
 
 
 @torch.no_grad()
 def attention(
-    subject: Subject,
+    targets: Targets,
     weights: Weights = "reported",
     layer: int | None = None,
     head: int | None = None,
-) -> Evidence:
+) -> Attribution:
     """The attention of each word over the regions; it says nothing of the words before.
 
     `reported` is what the captioner reports, heads averaged. Of a Transformer there is more: `raw`
@@ -29,24 +29,24 @@ def attention(
     if weights not in get_args(Weights):
         known = ", ".join(get_args(Weights))
         raise ConfigError(f"attention: weights are one of {known}, not '{weights}'")
-    model, tokens = subject.model, subject.tokens
-    memory = model.encode(subject.regions)
+    model, tokens = targets.model, targets.tokens
+    memory = model.encode(targets.regions)
     unrolled = model.unroll(tokens, memory)
     if weights == "reported":
         if layer is not None or head is not None:
             raise ConfigError("attention: a layer or a head goes with weights 'raw' or 'aligned'")
         looks = unrolled.attention[:, 0]
     else:
-        if not isinstance(model, Transformer):
-            raise ConfigError(f"attention: only a Transformer has '{weights}' weights")
         maps = model.attention_maps(tokens, memory)
+        if maps is None:
+            raise ConfigError(f"attention: only a Transformer has '{weights}' weights")
         looks = _reduce(
             (maps.used if weights == "aligned" else maps.raw)[:, 0], weights, layer, head
         )
-    here = subject.places[..., None].expand(-1, -1, looks.shape[-1])
-    total = subject.chosen(unrolled.logits)
+    here = targets.places[..., None].expand(-1, -1, looks.shape[-1])
+    total = targets.chosen(unrolled.logits)
     words = total.new_zeros(*total.shape, tokens.shape[2])
-    return Evidence(total, looks.gather(1, here), words)
+    return Attribution(total, looks.gather(1, here), words)
 
 
 def _reduce(maps: Tensor, weights: Weights, layer: int | None, head: int | None) -> Tensor:

@@ -7,82 +7,91 @@ by hand and keeps attention and gates constant.)
 import torch
 from torch import Tensor
 
-from sightline.explain.lrp import word_relevance
-from sightline.explain.painting import paint
-from sightline.explain.pulling import Pulled, pull_regions, pull_words
-from sightline.explain.relevance import Guided, Tracing
-from sightline.explain.subject import Evidence, Subject
+from sightline.explain.attribution import Attribution
+from sightline.explain.backward import (
+    Multipliers,
+    backward_to_pixels,
+    backward_to_regions,
+    word_relevance,
+)
+from sightline.explain.gradient_mode import GradientMode, GuidedMode
+from sightline.explain.targets import Targets
+from sightline.explain.upsampling import upsample
 
 
-def gradient_input(subject: Subject) -> Evidence:
+def gradient_input(targets: Targets) -> Attribution:
     """Gradient x input of pixels, regions and word vectors (Simonyan et al. 2013)."""
-    pulled = pull_words(subject, Tracing())
+    multipliers = backward_to_regions(targets, GradientMode())
     pixels = None
-    if subject.x is not None:
-        pixels = (pull_regions(subject, pulled.regions, Tracing()) * subject.x).sum(2)
-    return Evidence(
-        pulled.total.T,
-        (pulled.regions * subject.regions.vectors).sum(-1).transpose(0, 1),
-        word_relevance(pulled.words),
+    if targets.x is not None:
+        pixels = (backward_to_pixels(targets, multipliers.regions, GradientMode()) * targets.x).sum(
+            2
+        )
+    return Attribution(
+        multipliers.total.T,
+        (multipliers.regions * targets.regions.vectors).sum(-1).transpose(0, 1),
+        word_relevance(multipliers.words),
         None if pixels is None else pixels.transpose(0, 1),
     )
 
 
-def grad_cam(subject: Subject) -> Evidence:
+def grad_cam(targets: Targets) -> Attribution:
     """Grad-CAM over the regions (Selvaraju et al. 2017; paper 4, section 3.3).
 
-    A channel weighs as much as its mean gradient. Evidence against a word is kept: clamped at zero
-    it is the published method. For words, the summed gradient of their vectors.
+    A channel weighs as much as its mean gradient. What speaks against a word is kept: clamped at
+    zero it is the published method. For words, the summed gradient of their vectors.
     """
-    pulled = pull_words(subject, Tracing())
-    return Evidence(pulled.total.T, _cam(subject, pulled), _word_gradients(pulled))
+    multipliers = backward_to_regions(targets, GradientMode())
+    return Attribution(
+        multipliers.total.T, _cam(targets, multipliers), _word_gradients(multipliers)
+    )
 
 
-def guided_backpropagation(subject: Subject) -> Evidence:
+def guided_backpropagation(targets: Targets) -> Attribution:
     """The gradient of the pixels, rectified on its way back (Springenberg et al. 2015).
 
     Rectifiers of the encoder are guided, as in paper 4; regions and words have their gradients.
     """
-    pulled = pull_words(subject, Tracing())
-    return Evidence(
-        pulled.total.T,
-        pulled.regions.sum(-1).transpose(0, 1),
-        _word_gradients(pulled),
-        _guided_pixels(subject, pulled),
+    multipliers = backward_to_regions(targets, GradientMode())
+    return Attribution(
+        multipliers.total.T,
+        multipliers.regions.sum(-1).transpose(0, 1),
+        _word_gradients(multipliers),
+        _guided_pixels(targets, multipliers),
     )
 
 
-def guided_grad_cam(subject: Subject) -> Evidence:
-    """Guided backpropagation where Grad-CAM is positive, and as much as it is."""
-    pulled = pull_words(subject, Tracing())
-    cam = _cam(subject, pulled).clamp(min=0)
-    pixels = _guided_pixels(subject, pulled)
+def guided_grad_cam(targets: Targets) -> Attribution:
+    """GuidedMode backpropagation where Grad-CAM is positive, and as much as it is."""
+    multipliers = backward_to_regions(targets, GradientMode())
+    cam = _cam(targets, multipliers).clamp(min=0)
+    pixels = _guided_pixels(targets, multipliers)
     if pixels is not None:
-        assert subject.encoder is not None
+        assert targets.encoder is not None
         # Each cell of the grid over its own square of the encoder's input.
         height, width = pixels.shape[-2:]
-        grid = torch.unflatten(cam, 2, subject.encoder.grid)
-        pixels = pixels * paint(grid, None, (height, width))
-    return Evidence(
-        pulled.total.T,
-        cam * pulled.regions.sum(-1).transpose(0, 1),
-        _word_gradients(pulled),
+        grid = torch.unflatten(cam, 2, targets.encoder.grid)
+        pixels = pixels * upsample(grid, None, (height, width))
+    return Attribution(
+        multipliers.total.T,
+        cam * multipliers.regions.sum(-1).transpose(0, 1),
+        _word_gradients(multipliers),
         pixels,
     )
 
 
-def _cam(subject: Subject, pulled: Pulled) -> Tensor:
-    there = subject.regions.mask[..., None]
-    weights = (pulled.regions * there).sum(2) / there.sum(1)  # (N, B, D)
-    vectors = subject.regions.vectors * there
+def _cam(targets: Targets, multipliers: Multipliers) -> Tensor:
+    there = targets.regions.mask[..., None]
+    weights = (multipliers.regions * there).sum(2) / there.sum(1)  # (N, B, D)
+    vectors = targets.regions.vectors * there
     return (weights.transpose(0, 1) @ vectors.transpose(1, 2)).detach()
 
 
-def _word_gradients(pulled: Pulled) -> Tensor:
-    return word_relevance([(vectors.new_ones(()), c) for vectors, c in pulled.words])
+def _word_gradients(multipliers: Multipliers) -> Tensor:
+    return word_relevance([(vectors.new_ones(()), c) for vectors, c in multipliers.words])
 
 
-def _guided_pixels(subject: Subject, pulled: Pulled) -> Tensor | None:
-    if subject.x is None:
+def _guided_pixels(targets: Targets, multipliers: Multipliers) -> Tensor | None:
+    if targets.x is None:
         return None
-    return pull_regions(subject, pulled.regions, Guided()).sum(2).transpose(0, 1)
+    return backward_to_pixels(targets, multipliers.regions, GuidedMode()).sum(2).transpose(0, 1)

@@ -8,150 +8,170 @@ import torch
 from torch import Tensor
 
 from sightline.config import nearest
-from sightline.data.vocabulary import PAD, START, Vocabulary
+from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.explain.attention import attention
-from sightline.explain.explanation import Explanation
+from sightline.explain.attribution import Attribution
 from sightline.explain.gradients import (
     grad_cam,
     gradient_input,
     guided_backpropagation,
     guided_grad_cam,
 )
-from sightline.explain.lrp import lrp
+from sightline.explain.lrp.method import lrp
 from sightline.explain.occlusion import occlusion
-from sightline.explain.painting import paint, paint_boxes
-from sightline.explain.questions import Asked, ask
-from sightline.explain.subject import Evidence, Subject
+from sightline.explain.targets import Target, Targets, find_targets
+from sightline.explain.upsampling import upsample, upsample_boxes
+from sightline.explanation import Explanation
 from sightline.models.interface import CaptionModel
+from sightline.regions import Regions
+from sightline.text.vocabulary import PAD, START, Vocabulary
 
-METHODS: dict[str, Callable[..., Evidence]] = {
-    "attention": attention,
-    "gradient_input": gradient_input,
-    "grad_cam": grad_cam,
-    "guided_backpropagation": guided_backpropagation,
-    "guided_grad_cam": guided_grad_cam,
-    "lrp": lrp,
-    "occlusion": occlusion,
+
+@dataclass(frozen=True)
+class Method:
+    """A way to explain a word: how it is computed, and how people are told of it."""
+
+    attribute: Callable[..., Attribution]  # of Targets, and the method's own options
+    label: str
+    sentence: str  # for a reader who knows no paper
+
+
+_METHODS = {
+    "lrp": Method(
+        lrp,
+        "LRP",
+        "Layer-wise relevance propagation hands the word's score back through the captioner, step "
+        "by step, to regions of the picture and to the words before: these parts add up to the "
+        "score. From the regions it goes on to their pixels, which show where.",
+    ),
+    "grad_cam": Method(
+        grad_cam,
+        "Grad-CAM",
+        "Grad-CAM weighs what each region holds by how much the word's score changes with it.",
+    ),
+    "guided_grad_cam": Method(
+        guided_grad_cam,
+        "Guided Grad-CAM",
+        "Guided Grad-CAM shows which pixels the word's score changes with, where Grad-CAM finds "
+        "evidence for the word.",
+    ),
+    "attention": Method(
+        attention,
+        "Attention",
+        "Attention is where the captioner looked for the word, whatever came of it. It has no "
+        "evidence against a word, and says nothing of the words before.",
+    ),
+    "gradient_input": Method(
+        gradient_input,
+        "Gradient x input",
+        "Gradient x input multiplies each pixel by how much the word's score changes with it.",
+    ),
+    "guided_backpropagation": Method(
+        guided_backpropagation,
+        "Guided backpropagation",
+        "Guided backpropagation shows which pixels the word's score changes with, along paths "
+        "through the encoder that raise it.",
+    ),
+    "occlusion": Method(
+        occlusion,
+        "Occlusion",
+        "Occlusion hides one part of the picture, or one word before, at a time; shown is how much "
+        "the word's score falls.",
+    ),
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Sight:
-    """The picture itself, where there is more of it than its regions."""
-
-    encoder: Encoder
-    x: Tensor  # (1, 3, h, w): the encoder's input
-    window: Tensor  # (4,): the part of the picture that it shows
-    size: tuple[int, int]  # (H, W) of the picture
-
-
 def list_methods() -> list[str]:
-    """Names that `explain` knows.
+    """Names of the explanation methods.
 
     >>> "lrp" in list_methods()
     True
     """
-    return list(METHODS)
+    return list(_METHODS)
 
 
-def explain(
-    model: CaptionModel,
-    vocabulary: Vocabulary,
-    regions: Regions,
-    caption: Sequence[int],
-    words: str | Sequence[Asked] = "all",
-    method: str = "lrp",
-    sight: Sight | None = None,
-    **options: Any,
-) -> list[Explanation]:
-    """Why a caption of one picture has the words it has, or has not others; see `explain_all`.
+def find_method(name: str) -> Method:
+    """A method by its name; an error names the nearest one there is.
 
-    `caption` is word ids without start and end; which `words` are explained is said as `ask` has
-    it. `options` are the method's own. Without `sight`, explanations end at the regions.
-
-    >>> from sightline.models.registry import create_model
-    >>> model = create_model("soft_attention", 6, 5, {"state_width": 4}).eval()
-    >>> regions = Regions(torch.ones(1, 3, 5), torch.ones(1, 3) > 0, torch.zeros(1, 3, 4))
-    >>> vocabulary = Vocabulary(["a", "cat"])
-    >>> [why.word for why in explain(model, vocabulary, regions, [4, 5])]
-    ['a', 'cat']
-    >>> explain(model, vocabulary, regions, [4, 5], words=[(0, "cat")])[0].regions.shape
-    (3,)
+    >>> find_method("grad_cam").label
+    'Grad-CAM'
     """
-    sights = None if sight is None else [sight]
-    return explain_all(model, vocabulary, regions, [caption], words, method, sights, **options)[0]
+    if name not in _METHODS:
+        raise ConfigError(f"explain: no method is called '{name}'; {nearest(name, list_methods())}")
+    return _METHODS[name]
 
 
-def explain_all(
+def explain_captions(
     model: CaptionModel,
     vocabulary: Vocabulary,
     regions: Regions,
     captions: Sequence[Sequence[int]],
-    words: str | Sequence[Asked] = "all",
+    words: str | Sequence[Target] = "all",
     method: str = "lrp",
-    sights: Sequence[Sight] | None = None,
+    pictures: Sequence[EncodedPicture] = (),
+    encoder: Encoder | None = None,
     **options: Any,
 ) -> list[list[Explanation]]:
-    """The same for a caption of each of several pictures, in one pass.
+    """Why captions, one of each picture, have the words they have, or have not others.
+
+    Captions are word ids without start and end; which `words` are explained is said as
+    `find_targets` has it. `options` are the method's own. Without `pictures` and the `encoder` that
+    made their regions, explanations end at the regions.
 
     >>> from sightline.models.registry import create_model
     >>> model = create_model("soft_attention", 6, 5, {"state_width": 4}).eval()
     >>> regions = Regions(torch.ones(2, 3, 5), torch.ones(2, 3) > 0, torch.zeros(2, 3, 4))
-    >>> found = explain_all(model, Vocabulary(["a", "cat"]), regions, [[4, 5], [5]])
-    >>> [[why.word for why in own] for own in found]
+    >>> vocabulary = Vocabulary(["a", "cat"])
+    >>> explained = explain_captions(model, vocabulary, regions, [[4, 5], [5]])
+    >>> [[why.word for why in explanations] for explanations in explained]
     [['a', 'cat'], ['cat']]
     """
-    if method not in METHODS:
-        raise ConfigError(
-            f"explain: no method is called '{method}'; {nearest(method, list_methods())}"
-        )
-    asked = [ask(words, caption, vocabulary) for caption in captions]
+    attribute = find_method(method).attribute
+    targets = [find_targets(words, caption, vocabulary) for caption in captions]
     # No word is explained by later ones: they are left out.
     tokens = [
-        [START, *caption][: max((place for place, _ in questions), default=0) + 1]
-        for caption, questions in zip(captions, asked, strict=True)
+        [START, *caption][: max((place for place, _ in of_caption), default=0) + 1]
+        for caption, of_caption in zip(captions, targets, strict=True)
     ]
-    if not any(asked):
-        return [[] for _ in asked]
-    # Shorter captions are filled up with nothing, fewer questions with one that is not answered.
-    places, ids = _rectangle([q or [(0, PAD)] for q in asked], (0, PAD)).unbind(-1)
-    subject = Subject(
-        model,
-        regions,
-        _rectangle(tokens, PAD)[:, None],
-        places,
-        ids,
-        None if not sights else sights[0].encoder,
-        None if not sights else torch.cat([sight.x for sight in sights]),
+    if not any(targets):
+        return [[] for _ in targets]
+    device = regions.vectors.device
+    # Shorter captions are filled up with nothing, fewer targets with one that is not answered.
+    places, ids = _rectangle([t or [(0, PAD)] for t in targets], (0, PAD), device).unbind(-1)
+    x = None
+    if encoder is not None and pictures:
+        x = encoder.normalise(torch.cat([picture.pixels for picture in pictures]))
+    tensors = Targets(
+        model, regions, _rectangle(tokens, PAD, device)[:, None], places, ids, encoder, x
     )
-    evidence = METHODS[method](subject, **options)
-    shown: Sequence[Sight | None] = sights or [None] * len(captions)
+    attribution = attribute(tensors, **options)
+    shown: Sequence[EncodedPicture | None] = pictures or [None] * len(captions)
     return [
-        _describe(method, vocabulary, evidence, regions, b, tokens[b], asked[b], shown[b])
+        _describe(method, vocabulary, attribution, regions, b, tokens[b], targets[b], shown[b])
         for b in range(len(captions))
     ]
 
 
-def _rectangle(rows: Sequence[Sequence[Any]], filling: Any) -> Tensor:
+def _rectangle(rows: Sequence[Sequence[Any]], filling: Any, device: torch.device) -> Tensor:
     length = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[filling] * (length - len(row))] for row in rows])
+    filled = [[*row, *[filling] * (length - len(row))] for row in rows]
+    return torch.tensor(filled, device=device)
 
 
 def _describe(
     method: str,
     vocabulary: Vocabulary,
-    evidence: Evidence,
+    attribution: Attribution,
     regions: Regions,
     b: int,
     tokens: Sequence[int],
-    questions: Sequence[tuple[int, int]],
-    sight: Sight | None,
+    targets: Sequence[tuple[int, int]],
+    picture: EncodedPicture | None,
 ) -> list[Explanation]:
     """The explanations of picture `b`."""
-    pictures = None if sight is None else _paint(evidence, regions, sight, b)
+    heatmaps = None if picture is None else _upsample(attribution, regions, picture, b)
     there = regions.mask[b]
     boxes = tuple(tuple(box) for box in regions.boxes[b][there].tolist())
     return [
@@ -159,25 +179,28 @@ def _describe(
             method=method,
             word=vocabulary.words[word],
             place=place,
-            total=float(evidence.total[b, n]),
-            regions=evidence.regions[b, n][there].float().numpy(),
+            total=float(attribution.total[b, n]),
+            regions=attribution.regions[b, n][there].float().cpu().numpy(),
             boxes=boxes,
             previous=tuple(vocabulary.words[token] for token in tokens[: place + 1]),
-            words=evidence.words[b, n, : place + 1].float().numpy(),
-            picture=None if pictures is None else pictures[n].float().numpy(),
-            bias=_number(evidence.bias, b, n),
-            epsilon=_number(evidence.epsilon, b, n),
-            encoder=_number(evidence.encoder, b, n),
+            words=attribution.words[b, n, : place + 1].float().cpu().numpy(),
+            heatmap=None if heatmaps is None else heatmaps[n].float().cpu().numpy(),
+            bias=_number(attribution.bias, b, n),
+            epsilon=_number(attribution.epsilon, b, n),
+            encoder=_number(attribution.encoder, b, n),
+            picture=None if picture is None else picture.image,
         )
-        for n, (place, word) in enumerate(questions)
+        for n, (place, word) in enumerate(targets)
     ]
 
 
-def _paint(evidence: Evidence, regions: Regions, sight: Sight, b: int) -> Tensor:
+def _upsample(
+    attribution: Attribution, regions: Regions, picture: EncodedPicture, b: int
+) -> Tensor:
     """Relevance `(N, H, W)` with the pixels of the picture."""
-    if evidence.pixels is not None:
-        return paint(evidence.pixels[b], sight.window, sight.size)
-    return paint_boxes(evidence.regions[b], regions.boxes[b], sight.size)
+    if attribution.pixels is not None:
+        return upsample(attribution.pixels[b], picture.window[0], picture.size)
+    return upsample_boxes(attribution.regions[b], regions.boxes[b], picture.size)
 
 
 def _number(absorbed: Tensor | None, b: int, n: int) -> float:

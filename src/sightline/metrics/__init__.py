@@ -1,6 +1,6 @@
 """Caption metrics, equal to the field's reference tools, without Java.
 
-Each metric is a function of raw captions, and an object to feed batch by batch; `measure` runs many
+Each metric is a function of raw captions, and an object to feed batch by batch; `score` runs many
 by name. Nothing here imports torch, spaCy or transformers before a metric that needs it is called.
 
 Functions hide the modules that have their names (`bleu`, `chair`, `meteor` ...); what else is in
@@ -15,14 +15,14 @@ from sightline.metrics.cider import Cider, CiderD, cider, cider_d
 from sightline.metrics.corpus import Corpus, document_frequencies
 from sightline.metrics.diversity import Diversity, diversity, self_cider
 from sightline.metrics.frequencies import DocumentFrequencies
-from sightline.metrics.meteor import Meteor, meteor
-from sightline.metrics.report import METRICS, measure
+from sightline.metrics.meteor.scorer import Meteor, meteor
 from sightline.metrics.reward import CiderReward
 from sightline.metrics.rouge import RougeL, rouge_l
 from sightline.metrics.score import Metric, Score
-from sightline.metrics.spice import spice
-from sightline.metrics.spice_spacy import SpiceSpacy, spice_spacy
-from sightline.metrics.tokenizer import tokenize
+from sightline.metrics.scoring import METRICS, score
+from sightline.metrics.spice.official import spice
+from sightline.metrics.spice.spacy_parser import SpiceSpacy, spice_spacy
+from sightline.text.tokenizer import tokenize
 
 __all__ = [
     "METRICS",
@@ -51,10 +51,10 @@ __all__ = [
     "diversity",
     "document_frequencies",
     "interval",
-    "measure",
     "meteor",
     "objects_named",
     "rouge_l",
+    "score",
     "self_cider",
     "spice",
     "spice_spacy",

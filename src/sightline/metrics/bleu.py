@@ -8,7 +8,7 @@ import numpy as np
 from sightline.metrics.corpus import Corpus, Tokenizer
 from sightline.metrics.ngrams import ORDERS
 from sightline.metrics.score import Floats, Score
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 # The COCO evaluation adds these to keep 0 / 0 finite; they show in per-image values.
 _TINY, _SMALL = 1e-15, 1e-9

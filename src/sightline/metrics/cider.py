@@ -13,7 +13,7 @@ from sightline.metrics.corpus import Corpus, Overlap, References, Tokenizer
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.ngrams import ORDERS, Counts, Ints
 from sightline.metrics.score import Floats, Score
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 _SIGMA = 6.0
 _SCALE = 10.0

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 # fmt: off
 _PEOPLE = (

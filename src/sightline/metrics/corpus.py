@@ -12,7 +12,7 @@ import numpy as np
 from sightline.errors import DataError
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.ngrams import Captions, Counts, Ints, Numbering, find
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 Tokenizer = Callable[[str], list[str]]
 

@@ -10,7 +10,7 @@ from sightline.metrics.corpus import document_frequencies
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.ngrams import Captions
 from sightline.metrics.score import Floats, Score
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 # Words after which an English caption cannot stop; training on CIDEr-D without an end token makes
 # captions that do.

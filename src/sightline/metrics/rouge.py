@@ -8,7 +8,7 @@ import numpy as np
 from sightline.metrics.corpus import Corpus, Tokenizer
 from sightline.metrics.ngrams import Captions, Ints
 from sightline.metrics.score import Score
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.tokenizer import tokenize
 
 _BETA = 1.2  # recall counts more than precision
 _CELLS = 1 << 17  # of one row of the tables of many pairs; small enough for the processor's cache

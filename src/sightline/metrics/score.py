@@ -1,5 +1,6 @@
 """What every metric returns, and the shape every metric has."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -34,6 +35,15 @@ class Score:
         if self.statistics is None or self.combine is None:
             return np.asarray(weights @ self.per_image / weights.sum(axis=-1))
         return self.combine(np.asarray(weights @ self.statistics))
+
+
+def number(value: float) -> float | None:
+    """The value for JSON and CSV, which have no NaN: null, and an empty cell.
+
+    >>> number(0.25), number(math.nan)
+    (0.25, None)
+    """
+    return None if math.isnan(value) else value
 
 
 class Metric(Protocol):

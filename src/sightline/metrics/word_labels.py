@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sightline.metrics.coco_objects import mentions
-from sightline.metrics.stemmer import stem
-from sightline.metrics.tokenizer import tokenize
+from sightline.text.stemmer import stem
+from sightline.text.tokenizer import tokenize
 
 # Names of people go by what they say. Under COCO's one category "person", which is CHAIR's, a man
 # would be right wherever the references see a girl.

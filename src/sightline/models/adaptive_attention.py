@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import Dropout, barrier, masked_mean
 from sightline.models.sentinel import AdaptiveModule, SentinelLSTM
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from sightline.data.vocabulary import PAD
 from sightline.models.layers import Dropout
 from sightline.models.sru import SRU
+from sightline.text.vocabulary import PAD
 
 LAYERS = 3  # of the extractor (section 4.3); the released code has one
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import Memory
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)

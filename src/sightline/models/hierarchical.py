@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sightline.config import require_at_least
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.discriminator import LAYERS, Discriminator
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import Dropout, additive_energy, barrier, masked_mean
 from sightline.models.sru import SRU
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sightline.encoders.regions import Regions
+from sightline.regions import Regions
 
 Memory = dict[str, Tensor]
 """What a captioner keeps of pictures, computed once per picture: tensors `(B, ...)`."""
@@ -35,6 +35,18 @@ class Unrolled(NamedTuple):
     logits: Tensor  # (B, K, T, V): for the word after each given one
     attention: Tensor  # (B, K, T, L)
     signals: dict[str, Tensor]  # (B, K, T)
+
+
+class AttentionMaps(NamedTuple):
+    """All attention over the pictures `(B, K, T, layers, heads, L)`.
+
+    `raw` sums to one over the regions. `used` is what the values were summed with: the same, unless
+    attention is aligned (paper 0, eq. 6-9), and then it sums to more.
+    """
+
+    raw: Tensor
+    used: Tensor
+    masks: Tensor | None  # m of alignment, small where a region matters (paper 0, eq. 2)
 
 
 class CaptionModel(nn.Module, ABC):
@@ -74,6 +86,10 @@ class CaptionModel(nn.Module, ABC):
                 for name in steps[0].signals
             },
         )
+
+    def attention_maps(self, tokens: Tensor, memory: Memory) -> AttentionMaps | None:
+        """Where every head of every layer looked; None for a captioner without layers and heads."""
+        return None
 
     def forward(self, regions: Regions, tokens: Tensor) -> Unrolled:
         """The teacher-forced pass: encode the pictures, then unroll the captions."""

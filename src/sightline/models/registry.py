@@ -17,7 +17,7 @@ from sightline.models.transformer import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)
-class ModelCard:
+class ModelEntry:
     """One line of the table."""
 
     build: Any  # (vocabulary_size, region_dim, config) -> CaptionModel
@@ -27,49 +27,49 @@ class ModelCard:
 
 
 MODELS = {
-    "soft_attention": ModelCard(
+    "soft_attention": ModelEntry(
         SoftAttention,
         SoftAttentionConfig,
         "1: Show, attend and tell",
         "LSTM over a weighted mean of the regions",
     ),
-    "hard_attention": ModelCard(
+    "hard_attention": ModelEntry(
         HardAttention,
         HardAttentionConfig,
         "1: Show, attend and tell",
         "LSTM that looks at one sampled region per word",
     ),
-    "adaptive_attention": ModelCard(
+    "adaptive_attention": ModelEntry(
         AdaptiveAttention,
         AdaptiveAttentionConfig,
         "4: Beyond visualizing attention",
         "LSTM that weighs the regions against a visual sentinel",
     ),
-    "grid_td": ModelCard(
+    "grid_td": ModelEntry(
         GridTD,
         AdaptiveAttentionConfig,
         "4: Beyond visualizing attention",
         "adaptive attention between a top-down and a language LSTM",
     ),
-    "transformer": ModelCard(
+    "transformer": ModelEntry(
         Transformer,
         TransformerConfig,
         "0: Attention-aligned Transformer",
         "its baseline: attention layers over regions and words",
     ),
-    "aligned_transformer": ModelCard(
+    "aligned_transformer": ModelEntry(
         AlignedTransformer,
         AlignedTransformerConfig,
         "0: Attention-aligned Transformer",
         "Transformer whose attention follows what the captions depend on",
     ),
-    "spatial_transformer": ModelCard(
+    "spatial_transformer": ModelEntry(
         SpatialTransformer,
         SpatialTransformerConfig,
         "3: Spatial self-attention",
         "Transformer over a grid, its attention spread by length",
     ),
-    "hierarchical": ModelCard(
+    "hierarchical": ModelEntry(
         Hierarchical,
         HierarchicalConfig,
         "2: Hierarchical adversarial captioning",

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import (
@@ -17,6 +16,7 @@ from sightline.models.layers import (
     lstm,
     masked_mean,
 )
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)

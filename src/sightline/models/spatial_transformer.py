@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from sightline.encoders.regions import Regions
 from sightline.models.alignment import AlignmentConfig
 from sightline.models.transformer import Transformer, TransformerSizes
 from sightline.models.transformer_layers import LayerOptions, sinusoids
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from sightline.config import require_at_least
-from sightline.encoders.regions import Regions
 from sightline.errors import ConfigError
 from sightline.models.alignment import MASK_KEYS, mean_mask, perturbation
-from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
+from sightline.models.interface import AttentionMaps, CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import Dropout
 from sightline.models.transformer_decoder import Decoded, Decoder
 from sightline.models.transformer_layers import DecoderLayer, EncoderLayer, LayerOptions
+from sightline.regions import Regions
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,6 @@ class TransformerConfig(TransformerSizes):
         return LayerOptions(
             self.width, self.heads, self.feed_forward, self.norm, dropout=self.dropout
         )
-
-
-class AttentionMaps(NamedTuple):
-    """All attention over the pictures `(B, K, T, layers, heads, L)`.
-
-    `raw` sums to one over the regions. `used` is what the values were summed with: the same, unless
-    attention is aligned (paper 0, eq. 6-9), and then it sums to more.
-    """
-
-    raw: Tensor
-    used: Tensor
-    masks: Tensor | None  # m of alignment, small where a region matters (paper 0, eq. 2)
 
 
 class BothPasses(NamedTuple):

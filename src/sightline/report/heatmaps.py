@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.captions import spread
-from sightline.explain.explanation import Explanation
+from sightline.explanation import Explanation
 
 _FULL = 0.99  # this share of the picture has less relevance than full colour shows
 _PLACES = (
@@ -73,7 +73,7 @@ def heatmap(explanation: Explanation, side: int) -> Heatmap:
     array([[ 1. , -0.5],
            [ 1. , -0.5]], dtype=float32)
     """
-    relevance = explanation.picture
+    relevance = explanation.heatmap
     if relevance is None:
         density = spread(explanation.regions.tolist(), explanation.boxes, side, side)
     else:

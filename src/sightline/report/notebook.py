@@ -5,17 +5,20 @@ from html import escape
 import numpy as np
 from PIL import Image
 
+from sightline import display
 from sightline.captions import Caption, Word
-from sightline.explain.explanation import Explanation
+from sightline.explain.methods import find_method
+from sightline.explanation import Explanation
 from sightline.report import colours
 from sightline.report.embedding import jpeg_uri
 from sightline.report.heatmaps import fit, heatmap
-from sightline.report.wording import COLOURS, MARKS, METHODS, likelihood, readable, summary
+from sightline.report.wording import COLOURS, MARKS, likelihood, readable, summary
 
 _SIDE = 360  # pixels of the longer side of a picture
 _CELL = "text-align:left;padding:2px 12px 2px 0"
 
 
+@display.to_html.register
 def show_caption(caption: Caption) -> str:
     """The picture, the caption, and a table of its words.
 
@@ -33,6 +36,7 @@ def show_caption(caption: Caption) -> str:
     )
 
 
+@display.to_html.register
 def show_explanation(explanation: Explanation) -> str:
     """The picture under its relevance, the words before underlined by theirs, and all in words.
 
@@ -42,7 +46,7 @@ def show_explanation(explanation: Explanation) -> str:
     True
     """
     found = heatmap(explanation, _SIDE)
-    ground = explanation.photograph or Image.new("L", found.values.shape[::-1], 128)
+    ground = explanation.picture or Image.new("L", found.values.shape[::-1], 128)
     said = summary(explanation, found)
     strengths = explanation.words / (np.abs(explanation.words).max() or 1)
     before = " ".join(
@@ -52,7 +56,7 @@ def show_explanation(explanation: Explanation) -> str:
     return (
         f"<figure style='margin:0'>{_embed(colours.overlay(ground, found.values), said)}"
         f"<figcaption><p style='font-size:120%'>{before} <b>{escape(explanation.word)}</b></p>"
-        f"<p>{escape(said)}</p><p>{COLOURS} {METHODS[explanation.method].sentence}</p>"
+        f"<p>{escape(said)}</p><p>{COLOURS} {find_method(explanation.method).sentence}</p>"
         "</figcaption></figure>"
     )
 

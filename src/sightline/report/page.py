@@ -11,42 +11,43 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from sightline.captions import Unsaid, Word
-from sightline.data.stop_words import is_content
-from sightline.explain.explanation import Explanation
+from sightline.captions import Counterfactual, Word
+from sightline.explain.methods import find_method
+from sightline.explanation import Explanation
 from sightline.report import colours
-from sightline.report.account import Account
 from sightline.report.embedding import jpeg_uri, png_uri
 from sightline.report.heatmaps import heatmap
-from sightline.report.wording import COLOURS, MARKS, METHODS, likelihood, percent, readable, summary
+from sightline.report.report import Report
+from sightline.report.wording import COLOURS, MARKS, likelihood, percent, readable, summary
+from sightline.text.stop_words import is_content
 
 _SIDE = 192  # pixels of the longer side of a heatmap: as fine as what encoders see
 _STYLES = {"seen": "seen", "doubtful": "doubtful", "not supported": "unsupported"}
 
 
-def render_page(account: Account) -> str:
-    """The page of an account, as HTML.
+def render_page(report: Report) -> str:
+    """The page of an report, as HTML.
 
-    >>> account = give_account(captioner, "photo.jpg")  # doctest: +SKIP
-    >>> Path("why.html").write_text(render_page(account), "utf-8")  # doctest: +SKIP
+    >>> report = captioner.report("photo.jpg")  # doctest: +SKIP
+    >>> Path("why.html").write_text(render_page(report), "utf-8")  # doctest: +SKIP
     """
     parts = {
-        "title": escape(f"{account.caption} · {account.name}"),
-        "name": escape(account.name),
-        "caption": escape(account.caption.text),
-        "words": "\n".join(_button(word) for word in account.caption.words),
-        "unsaid": _unsaid_line(account),
-        "verdicts": _legend_of_verdicts(account),
-        "methods": "\n".join(_choice(name, account.methods[0]) for name in account.methods),
-        "picture": jpeg_uri(account.picture),
-        "width": str(account.picture.width),
-        "height": str(account.picture.height),
+        "title": escape(f"{report.caption} · {report.name}"),
+        "name": escape(report.name),
+        "caption": escape(report.caption.text),
+        "words": "\n".join(_button(word) for word in report.caption.words),
+        "unsaid": _counterfactual_line(report),
+        "verdicts": _legend_of_verdicts(report),
+        "methods": "\n".join(_choice(name, report.methods[0]) for name in report.methods),
+        "picture": jpeg_uri(report.picture),
+        "width": str(report.picture.width),
+        "height": str(report.picture.height),
         "colours": COLOURS,
         "opacity": str(round(100 * colours.OPACITY)),
         "style": _variables() + _resource("page.css"),
         "script": _resource("page.js"),
         # "</script>" or "<!--" in a caption must not end or change the element it stands in.
-        "data": json.dumps(_content(account)).replace("<", "\\u003c"),
+        "data": json.dumps(_content(report)).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: parts[name[1]], _resource("page.html"))
 
@@ -72,15 +73,15 @@ def _button(word: Word, kind: str = "word") -> str:
     )
 
 
-def _unsaid_line(account: Account) -> str:
-    if not account.unsaid:
+def _counterfactual_line(report: Report) -> str:
+    if not report.counterfactuals:
         return ""
-    chips = "\n".join(_button(other.word, "word other") for other in account.unsaid)
+    chips = "\n".join(_button(other.word, "word other") for other in report.counterfactuals)
     return f'<p class="unsaid"><span class="quiet">and why not</span>\n{chips}</p>'
 
 
-def _legend_of_verdicts(account: Account) -> str:
-    if all(word.support is None for word in account.caption.words):
+def _legend_of_verdicts(report: Report) -> str:
+    if all(word.support is None for word in report.caption.words):
         return ""
     marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     return f" Whether the picture supports a word: {marks}; words without a mark were not checked."
@@ -89,32 +90,34 @@ def _legend_of_verdicts(account: Account) -> str:
 def _choice(method: str, chosen: str) -> str:
     checked = " checked" if method == chosen else ""
     box = f'<input type="radio" name="method" value="{method}"{checked}>'
-    return f"<label>{box} {METHODS[method].label}</label>"
+    return f"<label>{box} {find_method(method).label}</label>"
 
 
-def _content(account: Account) -> dict[str, Any]:
+def _content(report: Report) -> dict[str, Any]:
     """What the page's script reads: words said, then unsaid, and explanations of them by number."""
-    words = account.caption.words
+    words = report.caption.words
     said = [(place, word.text) for place, word in enumerate(words)]
-    asked = said + [(other.place, other.word.text) for other in account.unsaid]
+    asked = said + [(other.place, other.word.text) for other in report.counterfactuals]
     explanations = [
-        _explanation(why, asked.index((why.place, why.word))) for why in account.explanations
+        _explanation(why, asked.index((why.place, why.word))) for why in report.explanations
     ]
     return {
         "colours": {"for": colours.FOR, "against": colours.AGAINST},
-        "methods": [{"name": name, "sentence": METHODS[name].sentence} for name in account.methods],
+        "methods": [
+            {"name": name, "sentence": find_method(name).sentence} for name in report.methods
+        ],
         "words": [_said(place, word) for place, word in enumerate(words)]
-        + [_unsaid(other, words) for other in account.unsaid],
+        + [_counterfactual(other, words) for other in report.counterfactuals],
         "explanations": explanations,
-        "first": _first(account, explanations),
+        "first": _first(report, explanations),
     }
 
 
-def _first(account: Account, explanations: list[dict[str, Any]]) -> int:
+def _first(report: Report, explanations: list[dict[str, Any]]) -> int:
     """The word shown first: one that was asked for, or the content word most of the picture."""
-    if account.unsaid:
-        return len(account.caption.words)
-    own = [why for why in account.explanations if why.method == account.methods[0]]
+    if report.counterfactuals:
+        return len(report.caption.words)
+    own = [why for why in report.explanations if why.method == report.methods[0]]
     most = max(
         range(len(own)), key=lambda number: (is_content(own[number].word), own[number].image_share)
     )
@@ -132,7 +135,7 @@ def _said(place: int, word: Word) -> dict[str, Any]:
     }
 
 
-def _unsaid(other: Unsaid, words: tuple[Word, ...]) -> dict[str, Any]:
+def _counterfactual(other: Counterfactual, words: tuple[Word, ...]) -> dict[str, Any]:
     if other.place < len(words):
         instead = words[other.place]
         where = f"instead of “{instead.text}” ({likelihood(instead.log_probability)})"
@@ -196,8 +199,8 @@ def _explanation(why: Explanation, word: int) -> dict[str, Any]:
         ]
     if why.method == "lrp":  # the method whose parts add up
         parts = {
-            "the picture": why.image,
-            "the words before": why.language,
+            "the picture": why.image_relevance,
+            "the words before": why.language_relevance,
             "constants": why.bias,
             "held back by ε": why.epsilon,
             "together": why.total,

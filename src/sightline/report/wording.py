@@ -1,55 +1,10 @@
 """What explanations are called and say, in words that need no paper."""
 
 import math
-from typing import NamedTuple
 
-from sightline.explain.explanation import Explanation
+from sightline.explain.methods import find_method
+from sightline.explanation import Explanation
 from sightline.report.heatmaps import Heatmap
-
-
-class Method(NamedTuple):
-    """A way to explain a word."""
-
-    label: str
-    sentence: str
-
-
-METHODS = {
-    "lrp": Method(
-        "LRP",
-        "Layer-wise relevance propagation hands the word's score back through the captioner, step "
-        "by step, to regions of the picture and to the words before: these parts add up to the "
-        "score. From the regions it goes on to their pixels, which show where.",
-    ),
-    "grad_cam": Method(
-        "Grad-CAM",
-        "Grad-CAM weighs what each region holds by how much the word's score changes with it.",
-    ),
-    "guided_grad_cam": Method(
-        "Guided Grad-CAM",
-        "Guided Grad-CAM shows which pixels the word's score changes with, where Grad-CAM finds "
-        "evidence for the word.",
-    ),
-    "attention": Method(
-        "Attention",
-        "Attention is where the captioner looked for the word, whatever came of it. It has no "
-        "evidence against a word, and says nothing of the words before.",
-    ),
-    "gradient_input": Method(
-        "Gradient x input",
-        "Gradient x input multiplies each pixel by how much the word's score changes with it.",
-    ),
-    "guided_backpropagation": Method(
-        "Guided backpropagation",
-        "Guided backpropagation shows which pixels the word's score changes with, along paths "
-        "through the encoder that raise it.",
-    ),
-    "occlusion": Method(
-        "Occlusion",
-        "Occlusion hides one part of the picture, or one word before, at a time; shown is how much "
-        "the word's score falls.",
-    ),
-}
 
 COLOURS = "Orange speaks for the word, blue against it; the stronger, the denser."
 
@@ -104,7 +59,7 @@ def summary(explanation: Explanation, found: Heatmap) -> str:
         for what, place in (("for", found.strongest(1)), ("against", found.strongest(-1)))
         if place is not None
     ]
-    said = f"{METHODS[explanation.method].label} of “{readable(explanation.word)}”: "
+    said = f"{find_method(explanation.method).label} of “{readable(explanation.word)}”: "
     said += f"strongest {', '.join(places)}." if places else "nothing in the picture."
     if explanation.words.any():
         share = explanation.image_share

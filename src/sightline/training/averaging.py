@@ -34,7 +34,7 @@ class AveragedWeights:
         """Take in the weights after so many steps of the run.
 
         The first weights of a run are chance, and soon left out of the means. Those that a later
-        stage begins with are not: its means are drawn out between them and where it goes.
+        phase begins with are not: its means are drawn out between them and where it goes.
         """
         decay = min(self.decay, steps / (steps + 10))
         for mean, weight in zip(self.means, self.weights, strict=True):

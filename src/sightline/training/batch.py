@@ -10,10 +10,10 @@ from torch import Tensor
 
 from sightline.data.batches import Batches, image_batches, length_batches
 from sightline.data.dataset import CaptionedImage
-from sightline.data.vocabulary import END, PAD, START, Vocabulary
-from sightline.encoders.regions import Regions
-from sightline.training.recipe import BatchRecipe
-from sightline.training.regions import RegionSource, names_a_side
+from sightline.recipe import BatchRecipe
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, PAD, START, Vocabulary
+from sightline.training.region_sources import RegionSource, names_a_side
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from sightline.captioner import Captioner
 from sightline.data.dataset import CaptionedImage
-from sightline.report.attention import draw_attention
+from sightline.report.attention_figure import draw_attention
 
 _SHOWN = 4  # dev pictures
 

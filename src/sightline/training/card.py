@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sightline.training.recipe import Recipe
+from sightline.recipe import Recipe
 
 
 def model_card(config: dict[str, Any], recipe: Recipe) -> str:

@@ -2,7 +2,6 @@
 
 import math
 import time
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
-from PIL.Image import Image
 from torch import nn
 
 from sightline import __version__
@@ -25,26 +23,24 @@ from sightline.checkpoint import (
     write_pointers,
 )
 from sightline.config import to_dict
-from sightline.data.encode import encode_all
-from sightline.data.region_cache import Mirrored, RegionCache, picture_key
-from sightline.data.vocabulary import Vocabulary
+from sightline.data.dataset import build_vocabulary
 from sightline.decoding.beam import BeamOptions
-from sightline.encoders.encoder import Encoder
-from sightline.encoders.tail import Tail
 from sightline.errors import ConfigError, TrainingError
+from sightline.evaluation.captioning import METRICS, caption_cached, score_captions
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
 from sightline.progress import progress
+from sightline.recipe import Recipe
+from sightline.text.vocabulary import Vocabulary
 from sightline.training.averaging import AveragedWeights
 from sightline.training.batch import CaptionBatch, TrainingBatches
 from sightline.training.board import Board
-from sightline.training.captioning import METRICS, caption_cached, score_captions
 from sightline.training.card import model_card
-from sightline.training.check import check, start_of, trained_from
-from sightline.training.data import dataset_of, encoder_of
-from sightline.training.objective import Objective, Term, create_objective
-from sightline.training.recipe import Recipe
-from sightline.training.regions import CachedRegions, CutRegions, RegionSource
+from sightline.training.objectives.objective import Objective, Term
+from sightline.training.objectives.registry import create_objective
+from sightline.training.recipe_check import check, start_of
+from sightline.training.recipe_data import dataset_of
+from sightline.training.region_provider import RegionProvider
 from sightline.training.run import (
     History,
     Position,
@@ -52,7 +48,7 @@ from sightline.training.run import (
     pack_tensors,
     unpack_tensors,
 )
-from sightline.training.schedule import create_optimizer, rate_share
+from sightline.training.schedule import create_optimizer, learning_rate_factor
 
 
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
@@ -80,16 +76,6 @@ def _processes() -> DDPStrategy:
     return DDPStrategy(start_method="spawn", find_unused_parameters=True)
 
 
-def _reads(stage: Recipe) -> tuple[str | None, int | None, bool]:
-    """What tells the regions that stages of one run read from a cache apart."""
-    return stage.encoder.train_from, stage.encoder.size, _cuts(stage)
-
-
-def _cuts(stage: Recipe) -> bool:
-    """Whether training pictures are cut and encoded at every step, and only dev is cached."""
-    return stage.encoder.random_cut < 1
-
-
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
     trainer = Trainer(fabric, recipe, run, show_progress and fabric.is_global_zero)
     trainer.resume()
@@ -101,27 +87,25 @@ class Trainer:
 
     def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
         self.fabric, self.run, self.show_progress = fabric, run, show_progress
-        self.stages = recipe.stages()
-        self.recipe = self.stages[0]
+        self.phases = recipe.phases()
+        self.recipe = self.phases[0]
         dataset = dataset_of(recipe.data)
         self.train_images = dataset.split("train")
         self.dev_images = dataset.split("dev")[: recipe.dev.pictures]
-        self.encoder = encoder_of(recipe.encoder)
-        start = trained_from(recipe)
-        self.trainable = Tail(self.encoder, start) if start else None  # by some stage, or by all
-        self.untrained = deepcopy(self.trainable)
-        # All that stages read is encoded before the first begins, and once if they read the same.
-        readers = {_reads(stage): stage for stage in self.stages}
-        self.caches = {what: self._encode(stage) for what, stage in readers.items()}
+        self.regions = RegionProvider(
+            fabric, recipe, self.train_images, self.dev_images, show_progress
+        )
         self.vocabulary = self._words()
         torch.manual_seed(recipe.seed)  # the same first weights on every process
+        region_dim = self.regions.encoder(recipe).dim
         self.captioner: CaptionModel = create_model(
-            recipe.model["name"], len(self.vocabulary), self.encoder.dim, recipe.model_options
+            recipe.model["name"], len(self.vocabulary), region_dim, recipe.model_options
         )
         self.model: nn.Module = fabric.setup_module(self.captioner)
-        self.see = fabric.setup_module(self.trainable) if self.trainable else None
+        stages = self.regions.trainable
+        self.encode_trainable = fabric.setup_module(stages) if stages else None
         self.position = Position()
-        self.begin_stage(0)
+        self.begin_phase(0)
         torch.manual_seed(recipe.seed + 1 + fabric.global_rank)  # each its own dropout
         if recipe.dev.metric not in self._score([""] * len(self.dev_images)):
             raise ConfigError(f"dev.metric: no score is called '{recipe.dev.metric}'")
@@ -130,20 +114,19 @@ class Trainer:
         if start := start_of(self.recipe):
             return Vocabulary.from_json(load_config(start)["vocabulary"])
         data = self.recipe.data
-        return Vocabulary.build(
+        return build_vocabulary(
             self.train_images, min_count=data.min_count, size=data.vocabulary_size
         )
 
-    def begin_stage(self, number: int) -> None:
-        """Everything that a stage has of its own, as it is before its first step."""
-        self.recipe = recipe = self.stages[number]
-        trains_encoder = recipe.encoder.train_from is not None
-        self.tail = self.trainable if trains_encoder else None
-        self.encoder = self._encoder_at_size(recipe)
-        self.cache = self.caches[_reads(recipe)]
+    def begin_phase(self, number: int) -> None:
+        """Everything that a phase has of its own, as it is before its first step."""
+        self.recipe = recipe = self.phases[number]
+        self.trainable = self.regions.trained_by(recipe)
+        self.encoder = self.regions.encoder(recipe)
+        self.cache = self.regions.cache(recipe)
         self.batches = TrainingBatches(
             self.train_images,
-            self._source(recipe),
+            self.regions.source(recipe),
             self.vocabulary,
             recipe.batch,
             max_length=recipe.data.max_length,
@@ -153,54 +136,12 @@ class Trainer:
             world_size=self.fabric.world_size,
         )
         rate = recipe.encoder.learning_rate
-        optimizer = create_optimizer(self.captioner, recipe.optimizer, self.tail, rate)
+        optimizer = create_optimizer(self.captioner, recipe.optimizer, self.trainable, rate)
         self.optimizer: Any = self.fabric.setup_optimizers(optimizer)
-        trained = filter(None, (self.captioner, self.tail))
+        trained = filter(None, (self.captioner, self.trainable))
         self.averages = AveragedWeights(trained, recipe.optimizer.average)
         self.objective: Objective = create_objective(recipe.objective)
         self.objective.prepare(self.train_images, self.vocabulary)
-
-    def _encoder_at_size(self, stage: Recipe) -> Encoder:
-        """The encoder for a stage's size of pictures; all stages train the same weights."""
-        return self.encoder.at_size(stage.encoder.size or self.encoder.preprocessing.size)
-
-    def _reader(self, stage: Recipe) -> Encoder:
-        """Makes what a stage reads: the encoder, or what of it is before the trained part."""
-        encoder = self._encoder_at_size(stage)
-        if stage.encoder.train_from is not None and self.trainable is not None:
-            return self.trainable.source(encoder)
-        return encoder
-
-    def _source(self, stage: Recipe) -> RegionSource:
-        """Where a stage has the regions of its training pictures from."""
-        pictures = [image.picture for image in self.train_images]
-        if not _cuts(stage):
-            return CachedRegions(pictures, self.cache, stage.data.mirror)
-        return CutRegions(
-            pictures,
-            deepcopy(self._reader(stage)).to(self.fabric.device),
-            stage.encoder.random_cut,
-            workers=stage.encoder.workers,
-            seed=stage.seed,
-        )
-
-    def _encode(self, stage: Recipe) -> RegionCache:
-        """What a stage reads from a cache. The first process encodes what is not there yet."""
-        encoder = self._reader(stage)
-        pictures: list[Path | Image | Mirrored]
-        pictures = [image.picture for image in self.dev_images]
-        if not _cuts(stage):
-            pictures += [image.picture for image in self.train_images]
-            pictures += [Mirrored(i.picture) for i in self.train_images if stage.data.mirror]
-        root = None if self.recipe.encoder.cache is None else Path(self.recipe.encoder.cache)
-        cache = RegionCache.for_encoder(encoder, root)
-        known = cache.keys()
-        missing = [picture for picture in pictures if picture_key(picture) not in known]
-        if missing and self.fabric.is_global_zero:
-            encode_all(missing, encoder, root, show_progress=self.show_progress)
-        self.fabric.barrier()
-        cache.reload()
-        return cache
 
     # --- the loop -------------------------------------------------------------------------------
 
@@ -210,21 +151,21 @@ class Trainer:
         bar = progress(
             None,
             "training",
-            total=sum(stage.epochs for stage in self.stages) * captions,
+            total=sum(phase.epochs for phase in self.phases) * captions,
             unit="caption",
             done=at.captions,
             show=self.show_progress,
         )
         with bar:
-            self.train_stage(bar)
-            while at.stage + 1 < len(self.stages):
-                self._next_stage()
-                self.train_stage(bar)
+            self.train_phase(bar)
+            while at.phase + 1 < len(self.phases):
+                self._next_phase()
+                self.train_phase(bar)
 
-    def train_stage(self, bar: Any) -> None:
+    def train_phase(self, bar: Any) -> None:
         """Until its last epoch, or until dev does not get better; then name what it ended with."""
         recipe, at = self.recipe, self.position
-        last = at.stage_epoch + recipe.epochs
+        last = at.phase_epoch + recipe.epochs
         while not at.finished:
             self.model.train()
             began = time.perf_counter()
@@ -248,31 +189,31 @@ class Trainer:
                 self.evaluate()
             at.finished = at.finished or at.epoch == last
             self.save(best=at.best_step == at.step)
-        if self.fabric.is_global_zero:  # kept, to be compared with the other stages
+        if self.fabric.is_global_zero:  # kept, to be compared with the other phases
             pointers = read_pointers(self.run)
-            ended = pointers["best" if at.best_step > at.stage_step else "last"]
-            write_pointers(self.run, pointers | {f"stage-{at.stage + 1}": ended})
+            ended = pointers["best" if at.best_step > at.phase_step else "last"]
+            write_pointers(self.run, pointers | {f"stage-{at.phase + 1}": ended})
 
-    def _next_stage(self) -> None:
+    def _next_phase(self) -> None:
         """Go on from the best checkpoint. A run killed here does the same again."""
         at = self.position
         self.fabric.barrier()
         self._roll_back()
-        at.stage, at.stage_step, at.stage_epoch = at.stage + 1, at.step, at.epoch
+        at.phase, at.phase_step, at.phase_epoch = at.phase + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
         at.plateau_share, at.finished = 1.0, False
-        self.begin_stage(at.stage)
+        self.begin_phase(at.phase)
 
     def step(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """One step of the optimiser; returns the loss terms and captions of all processes."""
         recipe, at = self.recipe, self.position
         steps = recipe.epochs * len(self.batches)
-        share = rate_share(recipe.schedule, at.step - at.stage_step, steps)
+        share = learning_rate_factor(recipe.schedule, at.step - at.phase_step, steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * share * at.plateau_share
         values, captions = self.backward(batch)
         if recipe.optimizer.clip:
-            for module in filter(None, (self.model, self.tail and self.see)):
+            for module in filter(None, (self.model, self.trainable and self.encode_trainable)):
                 self.fabric.clip_gradients(module, self.optimizer, max_norm=recipe.optimizer.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -282,10 +223,10 @@ class Trainer:
 
     def backward(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """Gradients of the loss of a batch, of which this process has a part."""
-        if self.tail is not None and self.see is not None:
-            batch = replace(batch, regions=self.see(batch.regions))
+        if self.trainable is not None and self.encode_trainable is not None:
+            batch = replace(batch, regions=self.encode_trainable(batch.regions))
         terms = self.objective.terms(
-            self.model, batch, self.position.epoch - self.position.stage_epoch
+            self.model, batch, self.position.epoch - self.position.phase_epoch
         )
         values, words, captions = self._reduce(terms, batch)
         self._check(values)
@@ -354,7 +295,7 @@ class Trainer:
                     self.dev_images,
                     self.cache,
                     BeamOptions(beam=recipe.dev.beam),
-                    tail=self.tail,
+                    trainable=self.trainable,
                 )
                 self.board.captions(self._captioner(), self.dev_images, at.step)
             scores = self._score(captions)
@@ -379,11 +320,7 @@ class Trainer:
 
     def _load(self, checkpoint: Path) -> None:
         load_weights(checkpoint, model=self.captioner)
-        if self.trainable is not None and self.untrained is not None:
-            if "tuned" in load_config(checkpoint):
-                load_weights(checkpoint, encoder=self.trainable)
-            else:  # of a stage before
-                self.trainable.load_state_dict(self.untrained.state_dict())
+        self.regions.load(checkpoint)
         self.averages.restart()
 
     def _captioner(self) -> Captioner:
@@ -409,7 +346,7 @@ class Trainer:
                 self.captioner,
                 self.config(),
                 model_card(self.config(), self.recipe),
-                tail=self.tail,
+                trainable=self.trainable,
                 tensors=tensors,
                 training=self.position.to_json(),
             )
@@ -443,8 +380,8 @@ class Trainer:
         if last := read_pointers(self.run).get("last"):
             tensors, training = load_training(self.run / last)
             self.position = Position.from_json(training)
-            if self.position.stage:
-                self.begin_stage(self.position.stage)
+            if self.position.phase:
+                self.begin_phase(self.position.phase)
             self._load(self.run / last)
             self.averages.unpack(tensors)
             unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)

@@ -3,7 +3,7 @@
 recipe.yaml        what is trained, defaults included
 history.jsonl      a line per `log_every` steps and per evaluation; no times, so that a run that
                    was killed and resumed writes the very same file
-checkpoints.json   the names of the best and the last checkpoint, and of what each stage ended with
+checkpoints.json   the names of the best and the last checkpoint, and of what each phase ended with
 step-*/            those checkpoints
 tensorboard/       the same as pictures
 """
@@ -17,16 +17,16 @@ import torch
 
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
-from sightline.training.recipe import Recipe, dump_recipe
+from sightline.recipe import Recipe, dump_recipe
 
 
 @dataclass
 class Position:
     """Where a run is: everything it needs to go on, apart from tensors."""
 
-    stage: int = 0
-    stage_step: int = 0  # at which the stage began
-    stage_epoch: int = 0
+    phase: int = 0
+    phase_step: int = 0  # at which the phase began
+    phase_epoch: int = 0
     step: int = 0
     epoch: int = 0
     batch: int = 0  # of the epoch
@@ -36,7 +36,7 @@ class Position:
     since_best: int = 0  # evaluations without a better score
     plateau_share: float = 1.0  # of the learning rate
     since_cut: int = 0
-    finished: bool = False  # the stage is
+    finished: bool = False  # the phase is
     history_bytes: int = 0
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)  # of the terms since the last log line
@@ -48,7 +48,8 @@ class Position:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Position":
-        return cls(**values)
+        # Version 0.1 called phases stages.
+        return cls(**{name.replace("stage", "phase"): value for name, value in values.items()})
 
 
 class History:

@@ -6,20 +6,24 @@ from typing import Any
 import torch
 from torch import nn
 
-from sightline.training.recipe import OptimizerRecipe, ScheduleRecipe
+from sightline.recipe import OptimizerRecipe, ScheduleRecipe
 
 
 def create_optimizer(
-    captioner: nn.Module, recipe: OptimizerRecipe, tail: nn.Module | None = None, rate: float = 0.0
+    captioner: nn.Module,
+    recipe: OptimizerRecipe,
+    trainable: nn.Module | None = None,
+    rate: float = 0.0,
 ) -> torch.optim.Optimizer:
     """Adam, AdamW or RMSProp.
 
-    A group of parameters has its `full_rate`, of which `rate_share` tells the share. The `tail` of
-    an encoder has a `rate` of its own, and no decay, which would pull it from what it has learnt.
+    A group of parameters has its `full_rate`, which `learning_rate_factor` scales. The `trainable`
+    stages of an encoder have a `rate` of their own, and no decay, which would pull them from what
+    they have learnt.
     """
     groups = [_group(captioner, recipe.learning_rate, recipe.weight_decay)]
-    if tail is not None:
-        groups.append(_group(tail, rate, 0.0))
+    if trainable is not None:
+        groups.append(_group(trainable, rate, 0.0))
     match recipe.name:
         case "adam":
             betas = (recipe.betas[0], recipe.betas[1])
@@ -36,12 +40,12 @@ def _group(module: nn.Module, rate: float, decay: float) -> dict[str, Any]:
     return {"params": list(module.parameters()), **own}
 
 
-def rate_share(recipe: ScheduleRecipe, step: int, steps: int) -> float:
+def learning_rate_factor(recipe: ScheduleRecipe, step: int, steps: int) -> float:
     """The share of the learning rate that holds at a step (from 0) of a run of `steps`.
 
     `plateau` is constant here; the loop multiplies its cuts in.
 
-    >>> [rate_share(ScheduleRecipe("noam", warmup=4), step, 100) for step in (0, 3, 15)]
+    >>> [learning_rate_factor(ScheduleRecipe("noam", warmup=4), step, 100) for step in (0, 3, 15)]
     [0.25, 1.0, 0.5]
     """
     warming = min((step + 1) / max(recipe.warmup, 1), 1.0)

@@ -1,0 +1,27 @@
+"""Which device a captioner runs on."""
+
+import torch
+
+from sightline.errors import ConfigError
+
+
+def choose_device(name: str | torch.device = "auto") -> torch.device:
+    """The device of a name such as `cpu`, `cuda:1` or `mps`; `auto` is the fastest there is.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"no device is called '{name}': cpu, cuda, cuda:1, mps or auto") from None
+    count = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type)
+    if count is None:
+        count = int(device.type == "mps" and torch.backends.mps.is_available())
+    if (device.index or 0) >= count:
+        raise ConfigError(f"this machine has no device '{name}': take --device cpu, or auto")
+    return device

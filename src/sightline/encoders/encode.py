@@ -1,0 +1,160 @@
+"""Encode every picture of a dataset once, into a region cache."""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+from torch.utils.data import DataLoader, Dataset
+
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
+from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
+from sightline.encoders.workers import end_with_parent
+from sightline.errors import DataError, PictureError
+from sightline.progress import progress
+from sightline.regions import Regions
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A picture on its way to the encoder, or what was wrong with it."""
+
+    key: bytes
+    pixels: NDArray[np.uint8] | None = None  # None: known already, or unreadable
+    window: Window = WHOLE
+    error: str | None = None
+
+
+class _Pictures(Dataset[Prepared]):
+    """Reads, hashes and prepares pictures; runs in the worker processes."""
+
+    def __init__(
+        self,
+        pictures: Sequence[Path | Image | Mirrored],
+        preprocessing: Preprocessing,
+        known: Set[bytes],
+    ) -> None:
+        self.pictures, self.preprocessing, self.known = pictures, preprocessing, known
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def __getitem__(self, index: int) -> Prepared:
+        picture = self.pictures[index]
+        try:
+            key = picture_key(picture)
+            if key in self.known:
+                return Prepared(key)
+            if isinstance(picture, Mirrored):
+                return Prepared(key, *mirror(*self.preprocessing.load(picture.picture)))
+            return Prepared(key, *self.preprocessing.load(picture))
+        except PictureError as error:
+            return Prepared(b"", error=str(error))
+
+
+def encode_pictures(
+    pictures: Sequence[Path | Image | Mirrored],
+    encoder: Encoder,
+    cache: RegionCache,
+    *,
+    batch_size: int = 32,
+    workers: int = 2,
+    show_progress: bool = False,
+) -> list[str]:
+    """Add the pictures that a cache lacks; return a line for each that could not be read.
+
+    Worker processes read and decode ahead of the encoder. Pictures are encoded in the order given,
+    in batches of exactly `batch_size` (but the last), and a killed run loses whole batches, so the
+    one that goes on from there makes the same batches, and so the same bytes, as one never killed.
+    """
+    errors: list[str] = []
+    bar = progress(None, "encoding", total=len(pictures), unit="picture", show=show_progress)
+
+    def unknown() -> Iterator[Prepared]:
+        loader = DataLoader(
+            _Pictures(pictures, encoder.preprocessing, cache.keys()),
+            batch_size=min(batch_size, 16),
+            num_workers=workers,
+            collate_fn=list,
+            prefetch_factor=4 if workers else None,
+            worker_init_fn=end_with_parent,
+        )
+        seen: set[bytes] = set()
+        for prepared in itertools.chain.from_iterable(loader):
+            if prepared.error is not None:
+                errors.append(prepared.error)
+            if prepared.pixels is None or prepared.key in seen:
+                bar.update()
+            else:
+                seen.add(prepared.key)
+                yield prepared
+
+    def encode(batch: list[Prepared]) -> tuple[list[bytes], Regions, NDArray[np.float32]]:
+        pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))
+        windows = np.array([prepared.window for prepared in batch], np.float32)
+        with torch.inference_mode():
+            regions = encoder(pixels, torch.from_numpy(windows))
+        return [prepared.key for prepared in batch], regions, windows
+
+    # The generator looks at the cache when it is first asked, that is, once nobody else may write.
+    with bar, cache.appending() as append:
+        for keys, regions, windows in _parallel(encode, _batched(unknown(), batch_size)):
+            append(keys, regions, windows)
+            bar.update(len(keys))
+    return errors
+
+
+def encode_all(
+    pictures: Sequence[Path | Image | Mirrored],
+    encoder: Encoder,
+    root: Path | None = None,
+    *,
+    show_progress: bool = False,
+) -> RegionCache:
+    """The cache of an encoder under `root`, with every one of the pictures in it."""
+    cache = RegionCache.for_encoder(encoder, root)
+    errors = encode_pictures(pictures, encoder, cache, show_progress=show_progress)
+    if errors:
+        raise DataError(
+            f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
+            "run sightline data check --fix"
+        )
+    return cache
+
+
+def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator[_Out]:
+    """`map`, several batches at once, each on one thread; results in order.
+
+    Two threads that work on a batch each get more done than two that share one, and a batch's
+    numbers do not depend on how many threads the machine has.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            waiting: deque[Future[_Out]] = deque()
+            for batch in batches:
+                waiting.append(pool.submit(encode, batch))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _batched(items: Iterable[Prepared], size: int) -> Iterator[list[Prepared]]:
+    items = iter(items)
+    while batch := list(itertools.islice(items, size)):
+        yield batch

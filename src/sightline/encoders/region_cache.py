@@ -1,0 +1,185 @@
+"""The region cache: every picture encoded once, on disk, memory-mapped.
+
+A cache is a folder for one encoder (network, stage, input size, preprocessing, weights: its
+fingerprint) with three files:
+
+    encoder.json   what made it, and the shape of a row
+    vectors.f16    a row of half-precision region vectors per picture, one after another
+    index.bin      a record per row: the picture's content hash and the window the encoder saw
+
+A batch is written by appending rows to `vectors.f16`, waiting until they are on the disk, and only
+then appending their records to `index.bin`. Whatever moment a process is killed at, the index
+names complete rows only; what lies beyond is cut off when the cache is next opened to write.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from sightline.encoders.encoder import Encoder
+from sightline.errors import CacheError, PictureError
+from sightline.files import atomic_write, cache_folder
+from sightline.regions import Regions, grid_boxes
+
+Append = Callable[[Sequence[bytes], Regions, NDArray[np.float32]], None]
+
+_RECORD = np.dtype([("key", "V16"), ("window", "<f4", 4)])
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """A picture with left and right exchanged: another picture, with regions of its own."""
+
+    picture: Path | Image
+
+
+def picture_key(picture: Path | Image | Mirrored) -> bytes:
+    """What a picture is called in a cache: a hash of its file's bytes, or of its pixels."""
+    digest = hashlib.blake2b(digest_size=16)
+    if isinstance(picture, Mirrored):
+        digest.update(b"mirrored" + picture_key(picture.picture))
+        return digest.digest()
+    if isinstance(picture, Path):
+        try:
+            digest.update(picture.read_bytes())
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PictureError(f"{picture} cannot be read: {reason}") from None
+    else:
+        digest.update(f"{picture.mode} {picture.size}".encode())
+        digest.update(picture.tobytes())
+    return digest.digest()
+
+
+class RegionCache:
+    """Regions of pictures by content, for one encoder; the module's text describes the files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.description: dict[str, Any] = json.loads((folder / "encoder.json").read_text())
+            self.grid = (int(self.description["grid"][0]), int(self.description["grid"][1]))
+            self.dim = int(self.description["dim"])
+        except FileNotFoundError:
+            raise CacheError(f"{folder}: no region cache; make one with sightline encode") from None
+        except (ValueError, LookupError, TypeError):
+            raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
+        self._row_bytes = self.grid[0] * self.grid[1] * self.dim * np.dtype(np.float16).itemsize
+        self.reload()
+
+    @classmethod
+    def for_encoder(cls, encoder: Encoder, root: Path | None = None) -> "RegionCache":
+        """The cache of an encoder under `root` (default: the user's cache), made where absent."""
+        name = f"{encoder.name}-{encoder.stage}-{encoder.preprocessing.size}-{encoder.fingerprint}"
+        folder = (root or cache_folder() / "regions") / name
+        if not (folder / "encoder.json").exists():
+            description = {"encoder": encoder.spec, "grid": encoder.grid, "dim": encoder.dim}
+            with _cache_errors(folder), atomic_write(folder / "encoder.json") as file:
+                json.dump(description, file, indent=2)
+        return cls(folder)
+
+    def reload(self) -> None:
+        """Look again at what is on disk: another process may have added rows."""
+        records = self._complete_records()
+        self._windows: NDArray[np.float32] = records["window"]
+        self._row_of = {key.tobytes(): row for row, key in enumerate(records["key"])}
+        shape = (len(records), self.grid[0] * self.grid[1], self.dim)
+        self._vectors: NDArray[np.float16] = (
+            np.memmap(self.folder / "vectors.f16", np.float16, "r", shape=shape)
+            if len(records)  # an empty file cannot be mapped
+            else np.empty(shape, np.float16)
+        )
+
+    def _complete_records(self) -> NDArray[Any]:
+        index, vectors = self.folder / "index.bin", self.folder / "vectors.f16"
+        if not index.exists():
+            return np.empty(0, _RECORD)
+        content = index.read_bytes()
+        count = len(content) // _RECORD.itemsize
+        if not vectors.exists() or vectors.stat().st_size < count * self._row_bytes:
+            raise CacheError(f"{vectors}: shorter than its index; delete {self.folder}")
+        return np.frombuffer(content, _RECORD, count)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def keys(self) -> Set[bytes]:
+        """The pictures that are in the cache."""
+        return frozenset(self._row_of)
+
+    def rows(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        """Row numbers of pictures, for whoever reads the same pictures again and again."""
+        if missing := sum(key not in self._row_of for key in keys):
+            raise CacheError(
+                f"{self.folder}: {missing} of {len(keys)} pictures are not encoded; "
+                "run sightline encode on the dataset"
+            )
+        return np.array([self._row_of[key] for key in keys], np.int64)
+
+    def regions(self, rows: NDArray[np.int64]) -> Regions:
+        """The regions of some rows, as float32."""
+        vectors = torch.from_numpy(self._vectors[rows].astype(np.float32))
+        boxes = grid_boxes(*self.grid, torch.from_numpy(self._windows[rows]))
+        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
+
+    @contextlib.contextmanager
+    def appending(self) -> Iterator[Append]:
+        """A function that adds a batch: its pictures' keys, their regions and windows.
+
+        One process at a time. When the function returns, the batch is safe on the disk.
+        """
+        with contextlib.ExitStack() as stack:
+            with _cache_errors(self.folder):
+                stack.enter_context(FileLock(self.folder / "lock", timeout=0))
+                # Unbuffered, so that nothing is left to write, and to fail, when they are closed.
+                vectors = stack.enter_context((self.folder / "vectors.f16").open("ab", 0))
+                index = stack.enter_context((self.folder / "index.bin").open("ab", 0))
+                self.reload()
+                vectors.truncate(len(self._windows) * self._row_bytes)
+                index.truncate(len(self._windows) * _RECORD.itemsize)
+
+            def append(keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]) -> None:
+                records = np.empty(len(keys), _RECORD)
+                records["key"] = np.frombuffer(b"".join(keys), "V16")
+                records["window"] = windows
+                with _cache_errors(self.folder):
+                    _store(vectors, regions.vectors.to(torch.float16).numpy().tobytes())
+                    _store(index, records.tobytes())
+
+            try:
+                yield append
+            finally:
+                self.reload()
+
+
+def _store(file: FileIO, content: bytes) -> None:
+    """Append to a file, and return when it is on the disk."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+    os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _cache_errors(folder: Path) -> Iterator[None]:
+    """What the operating system says about a cache's files, as an error that names the cache."""
+    try:
+        yield
+    except Timeout:
+        raise CacheError(
+            f"{folder}: another process is writing it; wait for that one to end"
+        ) from None
+    except OSError as error:
+        raise CacheError(f"{folder}: cannot be written ({error.strerror})") from error

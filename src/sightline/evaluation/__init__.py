@@ -1,0 +1,1 @@
+"""Captions of a split, their scores, where words look, and tables of runs."""

@@ -1,0 +1,114 @@
+"""Fit a captioner's support classifier on held-out pictures, and say how well it tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sightline.captioner import Captioner
+from sightline.data.dataset import CaptionedImage
+from sightline.encoders.encode import encode_all
+from sightline.errors import ConfigError
+from sightline.metrics.bootstrap import interval
+from sightline.metrics.score import number
+from sightline.support.classifier import SupportClassifier, save_classifier
+from sightline.support.fit import (
+    Sample,
+    auc_table,
+    choose_others,
+    collect,
+    combined_scores,
+    fit_classifier,
+    held_out_scores,
+    make_reference_regions,
+    verdict_counts,
+)
+from sightline.support.logistic import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SupportReport:
+    """The words of some pictures' captions, and how well their support tells right from wrong."""
+
+    pictures: str
+    sample: Sample
+    scores: Floats  # of the combination
+    classifier: SupportClassifier
+
+    def only(self, words: Sequence[str]) -> "SupportReport":
+        """The same for some words alone, such as the objects of paper 4's table 3."""
+        chosen = np.isin(self.sample.words, words)
+        name = f"{self.pictures}, these words alone"
+        return SupportReport(name, self.sample.only(chosen), self.scores[chosen], self.classifier)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON: AUC with 95 % intervals, and how many words of each verdict are right."""
+        sample, scores = self.sample, {}
+        for score in auc_table(sample, self.scores) if sample.words else ():
+            low, high = interval(score)
+            bounds = {"low": number(low), "high": number(high)}
+            scores[score.name] = {"auc": number(score.corpus), **bounds}
+        counts = verdict_counts(self.classifier, self.scores, sample.right)
+        return {
+            "pictures": self.pictures,
+            "words": len(sample.words),
+            "right": int(sample.right.sum()),
+            "scores": scores,
+            "verdicts": {
+                verdict: {"words": words, "right": right}
+                for verdict, (words, right) in counts.items()
+            },
+        }
+
+
+def fit_support(
+    captioner: Captioner,
+    held_out: Sequence[CaptionedImage] = (),
+    reported: Sequence[CaptionedImage] = (),
+    *,
+    others: Sequence[Path] = (),
+    split: str = "dev",
+    report_on: str = "test",
+    cache: Path | None = None,
+    show_progress: bool = False,
+) -> list[SupportReport]:
+    """Fit on `held_out` pictures, store the result in the checkpoint; report there and elsewhere.
+
+    The captioner captions the pictures; each content word is right or wrong by their references.
+    Without `held_out` pictures what is stored is reported on. `others` are pictures to put in the
+    place of one; by default some of those held out, which are then left out of the fit.
+
+    >>> fit_support(captioner, dataset.split("dev"))[0].to_json()["right"]  # doctest: +SKIP
+    3120
+    """
+    if captioner.checkpoint is None:
+        raise ConfigError("a support classifier is stored in a checkpoint: name one")
+    stored = None if held_out else captioner.support_classifier
+    pictures = [*(image.picture for image in (*held_out, *reported)), *others]
+    regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)
+    model, vocabulary, options = captioner.model, captioner.vocabulary, captioner.options
+    reports = []
+    if stored is not None:
+        classifier = stored
+    else:
+        taken, rest = ([], held_out) if others else choose_others(held_out)
+        references = make_reference_regions(
+            others or [image.picture for image in taken], regions, captioner.device
+        )
+        sample = collect(
+            model, vocabulary, options, rest, regions, references, show_progress=show_progress
+        )
+        classifier = fit_classifier(sample, references)
+        save_classifier(captioner.checkpoint, classifier)
+        name = f"{split}, fitted on"
+        reports.append(SupportReport(name, sample, held_out_scores(sample), classifier))
+    if reported:
+        references = classifier.reference_regions
+        sample = collect(
+            model, vocabulary, options, reported, regions, references, show_progress=show_progress
+        )
+        scores = combined_scores(sample, classifier)
+        reports.append(SupportReport(report_on, sample, scores, classifier))
+    return reports

@@ -1,0 +1,177 @@
+"""Running a captioner's own forward pass with its operations replaced by rules.
+
+There is no second copy of any captioner. A mode stands between the model and torch: of every
+operation whose inputs carry relevance it looks up the rule. Who carries relevance is known by
+`requires_grad`: word vectors, regions and pixels do, and all that is made of them, but for what
+comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax (and
+the energies it is taken of), and the goal's normalisation. Its output is cut off, a constant like
+any other, so that of gate times signal the signal takes all (Arras et al. 2017), and nothing goes
+into the network that made the attention.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sightline.explain.gradient_mode import RECTIFIERS, GradientMode, attend
+from sightline.explain.lrp.convolution import Convolution
+from sightline.explain.lrp.rules import (
+    AttentionSum,
+    absorb,
+    identity_rule,
+    multiply,
+    normalise,
+    pad,
+    refuse,
+    uniform_rule,
+)
+
+GATES = {"sigmoid", "softmax", "log_softmax", "normalize", "additive_energy"}
+SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
+REDUCTIONS = {"sum", "mean"}
+PRODUCTS = {"mul", "__rmul__", "matmul"}
+SQUASHES = {"tanh", "relu6"}
+# What is linear in its first input, or picks from it: the gradient is the rule.
+PLAIN = {
+    *("cat", "stack", "split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
+    *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg"),
+    *("__getitem__", "gather", "masked_fill", "detach", "relu", "max_pool2d", "dropout"),
+}
+
+
+class LRPMode(GradientMode):
+    """Every operation carries relevance backwards by its rule, as multipliers R / x.
+
+    `absorbed` `(2, B)` is an input, too: the first row of its gradient is what constants (biases,
+    positions) absorbed of each picture's relevance, the second what ε did. For no pictures there is
+    none, and nothing is counted.
+
+    >>> x, mode = torch.tensor([[1.0, 2.0]], requires_grad=True), LRPMode(1, epsilon=0.0)
+    >>> with mode:
+    ...     y = torch.sigmoid(x) * torch.tanh(x)
+    >>> bool(torch.isclose(x * torch.autograd.grad(y.sum(), x)[0], y).all())  # R(x) = R(y) = y
+    True
+    """
+
+    def __init__(
+        self,
+        pictures: int = 0,
+        epsilon: float = 0.01,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
+    ) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        if pictures:
+            self.absorbed = torch.zeros(2, pictures, dtype=dtype, device=device, requires_grad=True)
+        self._sums: dict[int, AttentionSum] = {}
+        # The last convolution, and the last with a rectifier; either with its output.
+        self._convolved: tuple[Tensor, Convolution] | None = None
+        self._rectified: tuple[Tensor, Convolution] | None = None
+
+    def apply(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if name == "scaled_dot_product_attention":
+            return self._absorb(attend(*args, **kwargs, constant=True))
+        if name == "linear" and args[0].requires_grad:
+            return self._multiply(*args, **kwargs)
+        if name == "layer_norm" and args[0].requires_grad:
+            return self._normalise(*args, **kwargs)
+        if name == "conv2d" and args[0].requires_grad:
+            return self._convolve(*args, **kwargs)
+        if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
+            return self._rectify(function)
+        if name == "pad" and args[0].requires_grad:
+            return pad(*args, **kwargs)
+        if name == "matmul" and args[0].dim() == 3 and _weighs(*args):
+            return self._attention_sum(*args)
+        if name == "div":  # (a divisor is a constant)
+            return function(args[0], _detached(args[1]), **kwargs)
+        output = function(*args, **kwargs)
+        if not isinstance(output, Tensor) or not output.requires_grad or name in PLAIN:
+            return output
+        if name in GATES:
+            return output.detach()
+        if name in SQUASHES:
+            return identity_rule(args[0], output)
+        if name in REDUCTIONS:
+            return self._absorb(output)
+        if name in PRODUCTS:
+            both = all(isinstance(part, Tensor) and part.requires_grad for part in args[:2])
+            product = uniform_rule(output) if both else output
+            return self._absorb(product) if name == "matmul" else product
+        if name in SUMS:
+            signals = [isinstance(part, Tensor) and part.requires_grad for part in args[:2]]
+            if all(signals):
+                return self._absorb(output)
+            without = [
+                torch.zeros_like(part) if signal else part
+                for part, signal in zip(args, signals, strict=False)
+            ]
+            return self._absorb(output, function(*without, **kwargs))
+        return refuse(output, name)
+
+    def _absorb(self, z: Tensor, constant: Tensor | float | None = None) -> Tensor:
+        if isinstance(constant, Tensor):
+            constant = constant.detach()
+        return absorb(z, constant, self.epsilon, self.absorbed)
+
+    def _multiply(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        bias = None if bias is None else bias.detach()
+        return multiply(x, weight.detach(), bias, self.epsilon, self.absorbed)
+
+    def _attention_sum(self, weights: Tensor, values: Tensor) -> Tensor:
+        if id(values) not in self._sums:
+            self._sums[id(values)] = AttentionSum(
+                values
+            )  # (which keeps the values, and so their id)
+        return self._absorb(self._sums[id(values)].sum(weights))
+
+    def _normalise(
+        self,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        assert len(shape) == 1
+        return normalise(x, weight, bias, eps, self.absorbed)
+
+    def _convolve(
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        before = None
+        if self._rectified and x is self._rectified[0]:
+            before = self._rectified[1]
+        convolution = Convolution(x, weight, bias, options, self.absorbed, before)
+        output = convolution.output()
+        self._convolved = output, convolution
+        return output
+
+    def _rectify(self, rectifier: Callable[..., Tensor]) -> Tensor:
+        assert self._convolved is not None
+        convolution = self._convolved[1]
+        output = convolution.output(rectifier)
+        self._rectified = output, convolution
+        return output
+
+
+def _weighs(one: Tensor, other: Tensor) -> bool:
+    """Whether a product is of constants with a signal."""
+    return not one.requires_grad and other.requires_grad
+
+
+def _detached(part: Any) -> Any:
+    return part.detach() if isinstance(part, Tensor) else part

@@ -1,0 +1,83 @@
+"""The targets of an explanation: which words, at which places of which captions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sightline.encoders.encoder import Encoder
+from sightline.errors import ConfigError
+from sightline.models.interface import CaptionModel
+from sightline.regions import Regions
+from sightline.text.vocabulary import Vocabulary
+
+Target = int | str | tuple[int, str]
+"""A place (from 0), a word that the caption says, or a place and any word for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Words at places of given captions, one caption for each of B pictures, N words in each.
+
+    `tokens` begins with the start word; place t asks for the word after `tokens[:, :, t]`, which
+    may be any word, said there or not. With `encoder` and its input `x`, explanations go on to the
+    pixels.
+
+    Word n of all pictures is explained in one pass: a batch of N gradients, not of N pictures.
+    """
+
+    model: CaptionModel
+    regions: Regions
+    tokens: Tensor  # (B, 1, T)
+    places: Tensor  # (B, N)
+    words: Tensor  # (B, N)
+    encoder: Encoder | None = None
+    x: Tensor | None = None  # (B, 3, h, w), as `Encoder.normalise` gives it
+
+    def chosen(self, logits: Tensor) -> Tensor:
+        """The logits `(B, N)` of the target words, of `(B, 1, T, V)`."""
+        pictures = torch.arange(len(logits), device=logits.device)[:, None]
+        return logits[pictures, 0, self.places, self.words]
+
+
+def find_targets(
+    words: str | Sequence[Target], caption: Sequence[int], vocabulary: Vocabulary
+) -> list[tuple[int, int]]:
+    """Places and word ids, of targets named in any of the ways a person would.
+
+    `"all"` is every word. In a list, a number is a place, counted from 0; a word is where the
+    caption first says it; a place with a word asks why that word is not (or is) there.
+
+    >>> vocabulary = Vocabulary(["a", "cat", "dog"])
+    >>> find_targets("all", [4, 5], vocabulary)
+    [(0, 4), (1, 5)]
+    >>> find_targets([0, "cat", (1, "dog")], [4, 5], vocabulary)
+    [(0, 4), (1, 5), (1, 6)]
+    """
+    if isinstance(words, str):
+        if words != "all":
+            raise ConfigError(f"explain: words are 'all' or a list, not '{words}'")
+        return list(enumerate(caption))
+    return [_find_target(target, caption, vocabulary) for target in words]
+
+
+def _find_target(target: Target, caption: Sequence[int], vocabulary: Vocabulary) -> tuple[int, int]:
+    if isinstance(target, str):
+        word = _known(target, vocabulary)
+        if word not in caption:
+            raise ConfigError(
+                f"explain: the caption does not say '{target}'; to ask why not, give a place, too"
+            )
+        return caption.index(word), word
+    place, other = target if isinstance(target, tuple) else (target, None)
+    # One past the last word is a place as well: there the caption ends, and another may not have.
+    if not 0 <= place <= len(caption) - (other is None):
+        raise ConfigError(f"explain: the caption has {len(caption)} words, and no place {place}")
+    return place, caption[place] if other is None else _known(other, vocabulary)
+
+
+def _known(word: str, vocabulary: Vocabulary) -> int:
+    if word not in vocabulary:
+        raise ConfigError(f"explain: the captioner does not know the word '{word}'")
+    return vocabulary.id(word)

@@ -1,0 +1,301 @@
+"""A recipe: everything that decides a training run, as typed dataclasses read from YAML.
+
+`sightline train --print-config RECIPE` prints one with all its defaults.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from sightline.config import from_dict, require_at_least, to_dict
+from sightline.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ScenesRecipe:
+    """Synthetic scenes to train on, drawn in memory."""
+
+    train: int = 400
+    dev: int = 100
+    test: int = 100
+    difficulty: Literal["easy", "medium", "hard"] = "medium"
+    size: int = 128
+    bias: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class DataRecipe:
+    """Captioned pictures: a path (anything `sightline data check` reads) or scenes."""
+
+    path: str | None = None
+    images: str | None = None
+    scenes: ScenesRecipe | None = None
+    min_count: int = 5  # a word said less often in training is unknown
+    vocabulary_size: int | None = None  # at most so many words
+    max_length: int = 20  # words; longer training captions are cut there
+    # Every training picture comes as it is or mirrored, by chance, unless a caption of it names a
+    # side. Both are cached.
+    mirror: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.scenes is None):
+            raise ConfigError("data: give either 'path' or 'scenes'")
+        require_at_least(
+            1,
+            "data",
+            min_count=self.min_count,
+            vocabulary_size=self.vocabulary_size,
+            max_length=self.max_length,
+        )
+
+
+@dataclass(frozen=True)
+class EncoderRecipe:
+    """The image encoder; its regions are cached, and read from the cache.
+
+    With `train_from` its stages from there on are trained, too, and the stage before is cached.
+    """
+
+    name: str = "efficientnet_lite2"
+    stage: str | None = None
+    size: int | None = None
+    fit: Literal["squash", "crop"] = "squash"
+    weights: str | None = None
+    cache: str | None = None  # folder for caches; default: the user's own
+    train_from: str | None = None  # such as stage5
+    learning_rate: float = 2e-5  # of what is trained; it moves as the captioner's does
+    # Training pictures are cut at random, to at least this share of their area, at every step. They
+    # are then decoded by `workers` processes and encoded again and again, not read from the cache.
+    random_cut: float = 1.0
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        require_at_least(0, "encoder", learning_rate=self.learning_rate, workers=self.workers)
+        if not 0 < self.random_cut <= 1:
+            raise ConfigError("encoder.random_cut: is a share of a picture, above 0 and at most 1")
+
+
+@dataclass(frozen=True)
+class BatchRecipe:
+    """`image`: pictures with all their captions. `length`: captions of one length (paper 1)."""
+
+    by: Literal["image", "length"] = "image"
+    size: int = 32  # pictures, or captions; over all processes together
+    sort: bool = False  # pictures together that have about the same longest caption: fewer steps
+
+    def __post_init__(self) -> None:
+        require_at_least(1, "batch", size=self.size)
+
+
+@dataclass(frozen=True)
+class OptimizerRecipe:
+    """How a step is taken."""
+
+    name: Literal["adam", "adamw", "rmsprop"] = "adamw"
+    learning_rate: float = 5e-4
+    weight_decay: float = 0.01
+    betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
+    decay: float = 0.95  # rmsprop
+    clip: float = 5.0  # largest norm of the gradient; 0: no limit
+    # Weights are evaluated and kept as means over about the last 1 / (1 - average) steps.
+    average: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.betas) != 2:
+            raise ConfigError("optimizer.betas: must be two numbers")
+        if not all(0 <= share < 1 for share in (*self.betas, self.decay, self.average)):
+            raise ConfigError("optimizer: betas, decay and average must be from 0 to below 1")
+        require_at_least(
+            0,
+            "optimizer",
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            clip=self.clip,
+        )
+
+
+@dataclass(frozen=True)
+class ScheduleRecipe:
+    """How the learning rate moves. `plateau` counts evaluations without a better dev score."""
+
+    name: Literal["constant", "cosine", "noam", "plateau"] = "cosine"
+    warmup: int = 200  # steps
+    minimum: float = 0.0  # share of the learning rate that cosine ends at
+    factor: float = 0.5  # plateau
+    patience: int = 1  # plateau
+
+
+@dataclass(frozen=True)
+class DevRecipe:
+    """Dev captions are decoded by beam search, never teacher-forced."""
+
+    metric: str = "CIDEr-D"  # BLEU-1 … BLEU-4, ROUGE-L, CIDEr-D, METEOR: the best checkpoint's
+    every: int = 1  # epochs
+    patience: int = 5  # evaluations without a better score before training stops; 0: never stop
+    beam: int = 3
+    pictures: int | None = None  # only the first so many
+    # A score that is lower than the best by more than this ends the phase, back at the best.
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        require_at_least(1, "dev", every=self.every, beam=self.beam, pictures=self.pictures)
+        require_at_least(0, "dev", tolerance=self.tolerance)
+
+
+@dataclass(frozen=True)
+class PhaseEncoderRecipe:
+    """What a further phase trains of the encoder: after a start with all of it frozen."""
+
+    train_from: str
+    learning_rate: float = EncoderRecipe.learning_rate
+    size: int | None = None  # of its pictures; default: as before
+    random_cut: float | None = None  # default: as before
+
+    def __post_init__(self) -> None:
+        require_at_least(0, "then.encoder", learning_rate=self.learning_rate)
+        require_at_least(32, "then.encoder", size=self.size)
+
+
+@dataclass(frozen=True)
+class PhaseRecipe:
+    """A further phase of a run. It starts from the best checkpoint so far.
+
+    A group that is given replaces that of the phase before; what is not given stays as it was.
+    """
+
+    objective: dict[str, Any]
+    epochs: int
+    encoder: PhaseEncoderRecipe | None = None
+    optimizer: OptimizerRecipe | None = None
+    schedule: ScheduleRecipe | None = None
+    batch: BatchRecipe | None = None
+    dev: DevRecipe | None = None
+
+    def __post_init__(self) -> None:
+        _require_name("then.objective", self.objective)
+        require_at_least(1, "then", epochs=self.epochs)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run."""
+
+    data: DataRecipe
+    model: dict[str, Any] = field(default_factory=lambda: {"name": "soft_attention"})
+    objective: dict[str, Any] = field(default_factory=lambda: {"name": "cross_entropy"})
+    encoder: EncoderRecipe = field(default_factory=EncoderRecipe)
+    batch: BatchRecipe = field(default_factory=BatchRecipe)
+    optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
+    schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
+    dev: DevRecipe = field(default_factory=DevRecipe)
+    epochs: int = 20
+    then: tuple[PhaseRecipe, ...] = ()  # further phases, such as self-critical training
+    # A run or a checkpoint whose weights and words it begins with, instead of random weights.
+    start_from: str | None = None
+    seed: int = 0
+    checkpoint_every: int = 200  # steps, besides every evaluation
+    log_every: int = 20  # steps
+    devices: int = 1  # processes on this machine; more than one share every batch
+    accelerator: str = "auto"
+    precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
+
+    def __post_init__(self) -> None:
+        _require_name("model", self.model)
+        _require_name("objective", self.objective)
+        require_at_least(
+            1,
+            "recipe",
+            epochs=self.epochs,
+            checkpoint_every=self.checkpoint_every,
+            log_every=self.log_every,
+            devices=self.devices,
+        )
+
+    @property
+    def model_options(self) -> dict[str, Any]:
+        """The model's own options, without its name."""
+        return {key: value for key, value in self.model.items() if key != "name"}
+
+    def phases(self) -> list["Recipe"]:
+        """The run as one recipe per phase.
+
+        >>> recipe = Recipe(DataRecipe("flickr8k"), then=(PhaseRecipe({"name": "x"}, epochs=3),))
+        >>> [(phase.objective["name"], phase.epochs) for phase in recipe.phases()]
+        [('cross_entropy', 20), ('x', 3)]
+        """
+        phases = [replace(self, then=())]
+        for phase in self.then:
+            before = phases[-1]
+            given = {f.name: getattr(phase, f.name) for f in fields(phase)}
+            changes = {name: value for name, value in given.items() if value is not None}
+            if phase.encoder is not None:
+                own = {name: v for name, v in vars(phase.encoder).items() if v is not None}
+                changes["encoder"] = replace(before.encoder, **own)
+            phases.append(replace(before, **changes))
+        return phases
+
+
+def _require_name(group: str, options: dict[str, Any]) -> None:
+    if not isinstance(options.get("name"), str):
+        raise ConfigError(f"{group}: 'name' is missing")
+
+
+def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
+    """Read a recipe and apply `key.key=value` overrides; every key and value is checked.
+
+    Of a list the key is a number: `then.0.epochs=3` is of the first further phase.
+    Relative paths in a recipe are relative to the folder the command runs in.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a recipe is a group of keys; see sightline train --help")
+    for override in overrides:
+        _override(values, override)
+    return from_dict(Recipe, values, path.name)
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    path, equals, text = override.partition("=")
+    if not equals:
+        raise ConfigError(f"'{override}': an override is key=value, such as epochs=5")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ConfigError(f"'{override}': the value is not YAML") from None
+    *groups, last = path.split(".")
+    group: Any = values
+    for key in groups:
+        group = group[_place(group, key)] if isinstance(group, list) else group.setdefault(key, {})
+        if not isinstance(group, dict | list):
+            raise ConfigError(f"'{override}': '{key}' is not a group of keys")
+    group[_place(group, last)] = value
+
+
+def _place(group: Any, key: str) -> Any:
+    """Where a key is in a group; in a list, such as that of the further phases, a number."""
+    if not isinstance(group, list):
+        return key
+    if not key.isdecimal() or int(key) >= len(group):
+        raise ConfigError(f"'{key}': is to be the number of one of {len(group)}, from 0 on")
+    return int(key)
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The whole recipe as YAML, defaults included."""
+    return str(yaml.safe_dump(to_dict(recipe), sort_keys=False))
+
+
+def load_recipe_of(run: Path) -> Recipe:
+    """The recipe that a run was started with."""
+    path = run / "recipe.yaml"
+    if not path.is_file():
+        raise ConfigError(f"{run}: not a training run (no recipe.yaml); name the dataset by --data")
+    return load_recipe(path)

@@ -1,0 +1,1 @@
+"""Whether the picture supports a word: scores, a classifier, and its fit."""

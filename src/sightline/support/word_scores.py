@@ -1,0 +1,115 @@
+"""What speaks for a word: every single score by which one could tell a word that was seen.
+
+All are higher for a word that the picture supports better, none depends on later words, and each
+exists for every captioner (but for the gate, which is where there is one). They cost one LRP pass
+to the regions and three teacher-forced passes, for all words of all captions at once.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sightline.explain.lrp.method import lrp
+from sightline.explain.targets import Targets
+from sightline.models.interface import Unrolled
+from sightline.regions import Regions
+
+HIDDEN = 0.25  # of the regions: those that a word rests on most, by LRP
+
+MEANING = {
+    "relevance_mean": "mean relevance of the regions (LRP)",
+    "relevance_max": "highest relevance of a region (LRP)",
+    "relevance_sign": "share of the regions' relevance that is positive (LRP)",
+    "attention_max": "highest attention of a region",
+    "gate": "how far the gate lets the picture in (1 - β)",
+    "occlusion": "probability lost when the regions it rests on are hidden",
+    "blank": "probability lost when the picture is replaced by a blank",
+    "other_picture": "probability lost when it is replaced by other pictures",
+    "log_probability": "log-probability of the word",
+}
+
+
+def word_scores(targets: Targets, reference_regions: Regions) -> dict[str, Tensor]:
+    """The scores `(B, N)` of the words asked for; `MEANING` says what each is.
+
+    `reference_regions` are what the picture is replaced by: a blank first, then other pictures.
+
+    >>> from sightline.models.registry import create_model
+    >>> model = create_model("transformer", 6, 5, {"width": 4, "heads": 2}).eval()
+    >>> regions = Regions(torch.ones(1, 3, 5), torch.ones(1, 3) > 0, torch.zeros(1, 3, 4))
+    >>> said = torch.tensor([[[1, 4]]]), torch.tensor([[1]]), torch.tensor([[5]])
+    >>> scores = word_scores(Targets(model, regions, *said), regions[[0, 0]])
+    >>> abs(scores["blank"].item()) < 1e-5  # a blank that is the picture itself
+    True
+    """
+    relevance = lrp(targets).regions
+    there = targets.regions.mask[:, None]
+    with torch.no_grad():
+        own: Unrolled = targets.model(targets.regions, targets.tokens)
+        log_probs = _log_probs(own.logits.transpose(0, 1), targets)[0]
+        replaced = _log_probs(_logits_of(targets, reference_regions), targets).exp()
+        attention = own.attention[:, 0].gather(1, _along(targets.places, own.attention))
+        # Probabilities, not their logarithms: what a picture makes of an unlikely word says little.
+        scores = {
+            "relevance_mean": relevance.sum(-1) / there.sum(-1),
+            "relevance_max": relevance.masked_fill(~there, float("-inf")).amax(-1),
+            "relevance_sign": relevance.clamp(min=0).sum(-1)
+            / relevance.abs().sum(-1).clamp(min=1e-12),
+            "attention_max": attention.amax(-1),
+            "occlusion": log_probs.exp() - _occluded(targets, relevance).exp(),
+            "blank": log_probs.exp() - replaced[0],
+            "other_picture": log_probs.exp() - replaced[1:].mean(0),
+            "log_probability": log_probs,
+        }
+        gate = _gate(own.signals)
+        if gate is not None:
+            scores["gate"] = gate[:, 0].gather(1, targets.places)
+    return {name: scores[name] for name in MEANING if name in scores}
+
+
+def _gate(signals: dict[str, Tensor]) -> Tensor | None:
+    """How much of the picture was let in; the β of papers 1 and 4 mean opposite things."""
+    if "sentinel" in signals:
+        return 1 - signals["sentinel"]
+    return signals.get("beta")
+
+
+def _logits_of(targets: Targets, reference_regions: Regions) -> Tensor:
+    """Logits `(P, B, T, V)` of the captions, had their picture been each of P others."""
+    captions = targets.tokens.transpose(0, 1).expand(len(reference_regions), -1, -1)
+    unrolled: Unrolled = targets.model(reference_regions, captions)
+    return unrolled.logits
+
+
+def _occluded(targets: Targets, relevance: Tensor) -> Tensor:
+    """The words' log-probabilities `(B, N)` without the regions that each rests on most."""
+    pictures, words = targets.places.shape
+    regions = targets.regions
+    there = regions.mask[:, None]
+    count = there.sum(-1, keepdim=True)
+    # At least one, and never all of them: nothing can be said of no picture at all.
+    hidden = (count * HIDDEN).long().clamp(min=1).minimum(count - 1)
+    ranks = relevance.masked_fill(~there, float("-inf")).argsort(-1, descending=True).argsort(-1)
+    kept = Regions(
+        regions.vectors.repeat_interleave(words, 0),
+        (there & (ranks >= hidden)).flatten(0, 1),
+        regions.boxes.repeat_interleave(words, 0),
+    )
+    logits = targets.model(kept, targets.tokens.repeat_interleave(words, 0)).logits[:, 0]
+    at_place = logits[torch.arange(pictures * words), targets.places.flatten()]
+    return _chosen(at_place.unflatten(0, (pictures, words)), targets.words)
+
+
+def _log_probs(logits: Tensor, targets: Targets) -> Tensor:
+    """The log-probabilities `(P, B, N)` of the words asked for, of `(P, B, T, V)`."""
+    places = _along(targets.places, logits).expand(len(logits), -1, -1, -1)
+    return _chosen(logits.gather(2, places), targets.words.expand(len(logits), -1, -1))
+
+
+def _chosen(logits: Tensor, words: Tensor) -> Tensor:
+    return functional.log_softmax(logits, -1).gather(-1, words[..., None]).squeeze(-1)
+
+
+def _along(places: Tensor, values: Tensor) -> Tensor:
+    """Places `(B, N)` as an index `(B, N, n)` into values `(..., T, n)`."""
+    return places[..., None].expand(-1, -1, values.shape[-1])

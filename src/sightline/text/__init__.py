@@ -1,0 +1,1 @@
+"""The text of captions: tokens, vocabulary, stems, stop words, WordNet."""

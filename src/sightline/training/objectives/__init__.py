@@ -1,0 +1,1 @@
+"""Training regimes, one file each."""

@@ -1,0 +1,32 @@
+"""The dataset and the encoder that a recipe names."""
+
+from pathlib import Path
+
+from sightline.data.dataset import CaptionDataset
+from sightline.data.readers import read_dataset
+from sightline.data.scenes import make_scene_dataset
+from sightline.encoders.encoder import Encoder, create_encoder
+from sightline.recipe import DataRecipe, EncoderRecipe
+
+
+def dataset_of(recipe: DataRecipe) -> CaptionDataset:
+    """The captioned pictures that a recipe names."""
+    if recipe.scenes is None:
+        return read_dataset(Path(str(recipe.path)).expanduser(), recipe.images)
+    scenes = recipe.scenes
+    return make_scene_dataset(
+        scenes.train,
+        scenes.dev,
+        scenes.test,
+        seed=scenes.seed,
+        difficulty=scenes.difficulty,
+        size=scenes.size,
+        bias=scenes.bias,
+    )
+
+
+def encoder_of(recipe: EncoderRecipe) -> Encoder:
+    """The image encoder that a recipe names."""
+    return create_encoder(
+        recipe.name, stage=recipe.stage, size=recipe.size, fit=recipe.fit, weights=recipe.weights
+    )

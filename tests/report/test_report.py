@@ -1,0 +1,86 @@
+"""Everything that explains a caption, gathered from a captioner."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import sightline
+from sightline.errors import ConfigError
+from sightline.report.report import DEFAULT_METHODS, Report
+
+
+@pytest.fixture(scope="module")
+def captioner(checkpoint):
+    return sightline.load(checkpoint)
+
+
+@pytest.fixture(scope="module")
+def report(captioner, examples) -> Report:
+    return captioner.report(examples / "cat.jpg", caption="a cat on a table", why_not=[("cup", 2)])
+
+
+def test_every_word_by_every_method(report: Report) -> None:
+    assert report.name == "cat.jpg"
+    assert report.methods == DEFAULT_METHODS
+    asked = [(0, "a"), (1, "cat"), (2, "on"), (3, "a"), (4, "table"), (2, "cup")]
+    assert [(why.place, why.word) for why in report.explanations] == asked * len(DEFAULT_METHODS)
+    assert all(why.heatmap.shape == (300, 451) for why in report.explanations)
+    assert report.caption.picture is report.picture
+
+
+def test_json_holds_it_all_and_boxes_once(report: Report) -> None:
+    content = json.loads(json.dumps(report.to_json()))
+    assert content["picture"] == {"name": "cat.jpg", "width": 451, "height": 300}
+    assert content["caption"] == report.caption.to_json()
+    assert len(content["caption"]["boxes"]) == 16
+    (other,) = content["unsaid"]
+    assert (other["text"], other["place"], len(other["everywhere"])) == ("cup", 2, 6)
+    first = content["explanations"][1]
+    assert (first["method"], first["word"], first["place"]) == ("lrp", "cat", 1)
+    parts = [first[name] for name in ("image", "language", "bias", "epsilon", "remainder")]
+    assert sum(parts) == pytest.approx(first["total"], abs=1e-5)
+    assert sum(first["regions"]) == pytest.approx(first["image"], abs=1e-5)
+    assert [word["text"] for word in first["previous"]] == ["<start>", "a"]
+    assert sum(word["relevance"] for word in first["previous"]) == pytest.approx(first["language"])
+    assert "boxes" not in first
+    assert report.explanations[1].to_json()["boxes"] == content["caption"]["boxes"]
+
+
+def test_every_field_is_documented(report: Report) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
+    documented = set(re.findall(r"`(\w+)`", page.split("## The JSON file")[1]))
+    content = report.to_json()
+    for part in (
+        *(content, content["picture"], content["caption"], content["caption"]["words"][0]),
+        *(content["unsaid"][0], content["explanations"][0]),
+        content["explanations"][0]["previous"][0],
+    ):
+        assert set(part) <= documented
+
+
+def test_words_are_found_wherever_the_caption_says_them(captioner, examples) -> None:
+    given = {"caption": "a cat on a table", "methods": ["attention"]}
+    some = captioner.report(examples / "cat.jpg", words=["table", "a"], **given)
+    assert [(why.place, why.word) for why in some.explanations] == [
+        (0, "a"),
+        (3, "a"),
+        (4, "table"),
+    ]
+    with pytest.raises(ConfigError, match="'a cat on a table' does not say 'cup'"):
+        captioner.report(examples / "cat.jpg", words=["cup"], **given)
+    with pytest.raises(ConfigError, match="no word to explain"):
+        captioner.report(examples / "cat.jpg", words=[], **given)
+
+
+def test_a_large_picture_is_shown_smaller_and_captioned_as_it_is(captioner, examples, tmp_path):
+    Image.open(examples / "cat.jpg").resize((1503, 1000)).save(tmp_path / "large.png")
+    report = captioner.report(
+        tmp_path / "large.png", words=["a"], caption="a cat", methods=["attention"]
+    )
+    assert report.picture.size == (1024, 681)
+    assert report.explanations[0].heatmap.shape == (681, 1024)
+    told = captioner.read(tmp_path / "large.png", "a cat")
+    assert report.caption.log_probability == told.log_probability

@@ -1,0 +1,116 @@
+"""Recipes: every key checked, overrides, defaults printed."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sightline.errors import ConfigError
+from sightline.models.registry import list_models, model_config
+from sightline.recipe import Recipe, dump_recipe, load_recipe
+from sightline.training.objectives.registry import create_objective
+from sightline.training.recipe_check import check
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_shipped_recipe_is_valid(path: Path) -> None:
+    check(load_recipe(path))
+
+
+def test_every_model_has_a_recipe_for_every_dataset() -> None:
+    names = {(path.parent.name, path.stem) for path in RECIPES}
+    for folder in ("scenes", "flickr8k", "coco"):
+        assert {(folder, model) for model in list_models()} <= names
+
+
+def test_a_printed_recipe_reads_back_as_itself(tiny_recipe: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(tiny_recipe)
+    printed = tmp_path / "printed.yaml"
+    printed.write_text(dump_recipe(recipe))
+    assert load_recipe(printed) == recipe
+    assert "weight_decay" in printed.read_text()  # a default that the tiny recipe does not name
+
+
+def test_overrides_reach_nested_keys_and_take_scientific_numbers(tiny_recipe: Path) -> None:
+    recipe = load_recipe(
+        tiny_recipe, ("epochs=7", "optimizer.learning_rate=5e-4", "model.state_width=32")
+    )
+    assert (recipe.epochs, recipe.optimizer.learning_rate) == (7, 5e-4)
+    assert recipe.model_options["state_width"] == 32
+
+
+def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
+    stages = (
+        "then=[{objective: {name: self_critical}, epochs: 1}, {objective: {name: x}, epochs: 2}]"
+    )
+    recipe = load_recipe(
+        tiny_recipe, (stages, "then.0.encoder.train_from=stage4", "then.1.epochs=5")
+    )
+    first, second = recipe.then
+    assert first.encoder is not None
+    assert first.encoder.train_from == "stage4"
+    assert (first.epochs, second.epochs) == (1, 5)
+    for number in ("2", "-1", "first"):
+        with pytest.raises(ConfigError, match=f"'{number}': is to be the number of one of 2"):
+            load_recipe(tiny_recipe, (stages, f"then.{number}.epochs=5"))
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("optimizer.lerning_rate=1", "did you mean 'learning_rate'"),
+        ("epochs=many", "epochs: must be a whole number, not 'many'"),
+        ("schedule.name=linear", "must be one of constant, cosine, noam, plateau"),
+        ("dev.beam=2.5", "dev.beam: must be a whole number"),
+        ("epochs", "an override is key=value"),
+        ("epochs.x=1", "'epochs' is not a group of keys"),
+        ("data.path=somewhere", "give either 'path' or 'scenes'"),
+        ("model={}", "model: 'name' is missing"),
+        ("optimizer.betas=[0.9]", "must be two numbers"),
+        ("optimizer.betas=[0.9, 1.5]", "betas, decay and average must be from 0 to below 1"),
+        ("optimizer.learning_rate=-1", r"optimizer.learning_rate: must be at least 0, not -1"),
+        ("batch.size=0", "batch.size: must be at least 1, not 0"),
+        ("dev.every=0", "dev.every: must be at least 1"),
+        ("dev.beam=0", "dev.beam: must be at least 1"),
+        ("data.min_count=0", "data.min_count: must be at least 1"),
+        ("epochs=0", "epochs: must be at least 1"),
+        ("log_every=0", "log_every: must be at least 1"),
+        ("checkpoint_every=0", "checkpoint_every: must be at least 1"),
+        ("devices=0", "devices: must be at least 1"),
+    ],
+)
+def test_a_bad_override_is_one_clear_line(tiny_recipe: Path, override: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_recipe(tiny_recipe, (override,))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "says"), [("a: [", "not YAML"), ("- 1", "a group of keys")])
+def test_a_file_that_is_no_recipe(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        load_recipe(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_recipe(tmp_path / "absent.yaml")
+
+
+def test_unknown_models_and_objectives_name_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'soft_attention'"):
+        model_config("soft_atention")
+    with pytest.raises(ConfigError, match="did you mean 'cross_entropy'"):
+        create_objective({"name": "crossentropy"})
+    with pytest.raises(ConfigError, match="did you mean 'label_smoothing'"):
+        create_objective({"name": "cross_entropy", "label_smooting": 0.1})
+
+
+def test_defaults_alone_need_only_data() -> None:
+    assert yaml.safe_load(dump_recipe(load_default()))["batch"]["size"] == 32
+
+
+def load_default() -> Recipe:
+    from sightline.config import from_dict
+
+    return from_dict(Recipe, {"data": {"path": "x"}}, "recipe")
