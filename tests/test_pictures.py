@@ -203,3 +203,56 @@ def test_a_truncated_stream_of_bytes_is_refused():
     quarters().resize((400, 200)).save(stream, "JPEG")
     with pytest.raises(PictureError, match="cut short"):
         open_picture(stream.getvalue()[: stream.tell() // 2])
+
+
+def _files(tmp_path: Path) -> dict[str, Path]:
+    """Pictures that are not plain RGB: transparent, of 16 bits, and lying on their side."""
+    alpha = np.zeros((6, 8, 4), np.uint8)
+    alpha[:, :4] = (200, 30, 30, 255)
+    deep = (np.arange(48, dtype=np.uint16).reshape(6, 8) * 1300).astype(np.uint16)
+    upright = Image.fromarray(np.arange(144, dtype=np.uint8).reshape(6, 8, 3))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    paths = {name: tmp_path / f"{name}.png" for name in ("alpha", "deep", "turned")}
+    Image.fromarray(alpha).save(paths["alpha"])
+    Image.fromarray(deep).save(paths["deep"])
+    upright.save(paths["turned"], exif=exif)
+    return paths
+
+
+@pytest.mark.parametrize("name", ["alpha", "deep", "turned"])
+def test_a_path_bytes_and_an_image_are_read_the_same_way(name: str, tmp_path: Path) -> None:
+    path = _files(tmp_path)[name]
+    expected = np.asarray(open_picture(path))
+    assert expected.shape == ((8, 6, 3) if name == "turned" else (6, 8, 3))
+    with Image.open(path) as image:
+        assert np.array_equal(open_picture(image), expected)
+        assert np.array_equal(open_picture(image), expected)  # what was given is not changed
+    assert np.array_equal(open_picture(path.read_bytes()), expected)
+    if name != "turned":  # (an array has no EXIF)
+        assert np.array_equal(open_picture(np.asarray(Image.open(path))), expected)
+
+
+def test_arrays_are_pictures() -> None:
+    colours = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    assert np.array_equal(open_picture(colours), colours)
+    assert np.array_equal(open_picture(colours[:, ::-1]), colours[:, ::-1])
+    grey = open_picture(colours[..., 0])
+    assert grey.mode == "RGB"
+    assert np.array_equal(np.asarray(grey)[..., 1], colours[..., 0])
+    assert np.array_equal(open_picture(colours[..., :1]), grey)
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.zeros((4, 4), np.float32), "an array of float32 is no picture: take bytes"),
+        (np.zeros((4, 4, 3), np.uint16), "an array of uint16 is no picture: take bytes"),
+        (np.zeros((4, 4, 2), np.uint8), r"shape \(4, 4, 2\) is no picture"),
+        (np.zeros((0, 4, 3), np.uint8), r"shape \(0, 4, 3\) is no picture"),
+        (np.zeros(4, np.uint8), r"shape \(4,\) is no picture"),
+    ],
+)
+def test_other_arrays_are_refused_in_one_line(array: np.ndarray, says: str) -> None:
+    with pytest.raises(PictureError, match=says):
+        open_picture(array)

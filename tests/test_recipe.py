@@ -11,7 +11,7 @@ from sightline.recipe import Recipe, dump_recipe, load_recipe
 from sightline.training.objectives.registry import create_objective
 from sightline.training.recipe_check import check
 
-RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.yaml"))
+RECIPES = sorted((Path(__file__).parents[1] / "recipes").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -18,7 +18,7 @@ sightline.evaluate(sightline.load("runs/mine"), dataset.split("test"), ["cider-d
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from sightline.version import __version__
 
 # Name -> module, imported on first use, so that `import sightline` does not wait for torch.
 _PUBLIC = {

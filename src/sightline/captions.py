@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from sightline import display
 from sightline.data.dataset import Box
+from sightline.display import draw, to_html
 
 SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
 
@@ -82,7 +82,7 @@ class Caption:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
-        return display.to_html(self)
+        return to_html(self)
 
     @property
     def unsupported(self) -> tuple[Word, ...]:
@@ -108,7 +108,7 @@ class Caption:
 
     def plot(self, path: Path | str) -> None:
         """Draw the picture once per word, lit where the word looked, as in the papers' figures."""
-        display.plot(self, Path(path))
+        draw(self, Path(path))
 
 
 def spread(

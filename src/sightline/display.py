@@ -23,6 +23,6 @@ def to_html(noun: Any) -> str:
 
 
 @singledispatch
-def plot(noun: Any, path: Path) -> None:
+def draw(noun: Any, path: Path) -> None:
     """A figure, written to a .png, .pdf or .svg."""
     raise ConfigError(f"nothing draws a {type(noun).__name__}: import sightline.report first")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from sightline import display
 from sightline.data.dataset import Box
+from sightline.display import to_html
 
 Floats = NDArray[np.float32]
 
@@ -97,4 +97,4 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
-        return display.to_html(self)
+        return to_html(self)

@@ -12,6 +12,9 @@ import yaml
 from sightline.config import from_dict, require_at_least, to_dict
 from sightline.errors import ConfigError
 
+# What version 0.1 called objectives; its recipes and runs still work.
+_OLD_OBJECTIVES = {"discriminated": "adversarial_pretraining", "variational": "reinforce"}
+
 
 @dataclass(frozen=True)
 class ScenesRecipe:
@@ -176,6 +179,7 @@ class PhaseRecipe:
 
     def __post_init__(self) -> None:
         _require_name("then.objective", self.objective)
+        object.__setattr__(self, "objective", _renamed(self.objective))
         require_at_least(1, "then", epochs=self.epochs)
 
 
@@ -205,6 +209,7 @@ class Recipe:
     def __post_init__(self) -> None:
         _require_name("model", self.model)
         _require_name("objective", self.objective)
+        object.__setattr__(self, "objective", _renamed(self.objective))
         require_at_least(
             1,
             "recipe",
@@ -241,6 +246,11 @@ class Recipe:
 def _require_name(group: str, options: dict[str, Any]) -> None:
     if not isinstance(options.get("name"), str):
         raise ConfigError(f"{group}: 'name' is missing")
+
+
+def _renamed(objective: dict[str, Any]) -> dict[str, Any]:
+    """An objective by today's name; version 0.1 had others."""
+    return {**objective, "name": _OLD_OBJECTIVES.get(objective["name"], objective["name"])}
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from sightline import __version__
 from sightline.errors import SightlineError
 from sightline.memory import keep_freed_memory, leave_garbage_at_exit
+from sightline.version import __version__
 
 # Command name -> (module, one line for the list of commands). The line lives here so that
 # `sightline --help` and shell completion import no command, and so no torch.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from sightline import display
 from sightline.captions import Caption
+from sightline.display import draw
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SIDE = 336  # pixels of the longer side of each small picture
 
 
-@display.plot.register
+@draw.register
 def plot_attention(caption: Caption, path: Path) -> None:
     """Write the figure to a .png, .pdf or .svg."""
     if path.suffix not in (".png", ".pdf", ".svg"):

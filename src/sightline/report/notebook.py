@@ -5,8 +5,8 @@ from html import escape
 import numpy as np
 from PIL import Image
 
-from sightline import display
 from sightline.captions import Caption, Word
+from sightline.display import to_html
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
 from sightline.report import colours
@@ -18,7 +18,7 @@ _SIDE = 360  # pixels of the longer side of a picture
 _CELL = "text-align:left;padding:2px 12px 2px 0"
 
 
-@display.to_html.register
+@to_html.register
 def show_caption(caption: Caption) -> str:
     """The picture, the caption, and a table of its words.
 
@@ -36,7 +36,7 @@ def show_caption(caption: Caption) -> str:
     )
 
 
-@display.to_html.register
+@to_html.register
 def show_explanation(explanation: Explanation) -> str:
     """The picture under its relevance, the words before underlined by theirs, and all in words.
 

@@ -12,7 +12,6 @@ from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import nn
 
-from sightline import __version__
 from sightline.captioner import Captioner
 from sightline.checkpoint import (
     load_config,
@@ -49,6 +48,7 @@ from sightline.training.run import (
     unpack_tensors,
 )
 from sightline.training.schedule import create_optimizer, learning_rate_factor
+from sightline.version import __version__
 
 
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:

@@ -17,7 +17,7 @@ import torch
 
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
-from sightline.recipe import Recipe, dump_recipe
+from sightline.recipe import Recipe, dump_recipe, load_recipe
 
 
 @dataclass
@@ -70,10 +70,9 @@ class History:
 
 def claim_run(folder: Path, recipe: Recipe) -> None:
     """Make the run's folder, or see that it belongs to the same recipe."""
-    text = dump_recipe(recipe)
     path = folder / "recipe.yaml"
     if path.exists():
-        if path.read_text("utf-8") != text:
+        if load_recipe(path) != recipe:
             raise ConfigError(
                 f"{folder}: holds a run of another recipe; name a new folder with --run, or give "
                 "the recipe it was started with to go on with it"
@@ -82,7 +81,7 @@ def claim_run(folder: Path, recipe: Recipe) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: holds something else; name a new folder with --run")
     with atomic_write(path) as file:
-        file.write(text)
+        file.write(dump_recipe(recipe))
 
 
 def pack_tensors(optimizer: torch.optim.Optimizer, random: list[torch.Tensor]) -> dict[str, Any]:

@@ -22,8 +22,6 @@ _OBJECTIVES: dict[str, tuple[Any, type]] = {  # name -> class, class of its opti
     "lrp_inference": (LRPInference, LRPInferenceOptions),
     "reinforce": (Reinforce, ReinforceOptions),
 }
-# What recipes and checkpoints of version 0.1 call them.
-_OLD_NAMES = {"discriminated": "adversarial_pretraining", "variational": "reinforce"}
 
 
 def list_objectives() -> list[str]:
@@ -42,7 +40,6 @@ def create_objective(options: dict[str, Any]) -> Objective:
     {}
     """
     name = str(options.get("name", "cross_entropy"))
-    name = _OLD_NAMES.get(name, name)
     if name not in _OBJECTIVES:
         raise ConfigError(f"objective: none is called '{name}'; {nearest(name, list_objectives())}")
     build, kind = _OBJECTIVES[name]
