@@ -77,7 +77,7 @@ def test_figures_and_decoding_options(checkpoint: Path, album: Path) -> None:
 
 def test_mistakes(checkpoint: Path, album: Path, tmp_path: Path) -> None:
     for arguments, says in (
-        ((tmp_path / "nothing-*.jpg",), "no picture fits this pattern"),
+        ((tmp_path / "nothing-*.jpg",), "no picture matches this pattern"),
         ((album / "inner", "--require", "zebra"), "does not know the word 'zebra'"),
     ):
         result = run("--model", checkpoint, *arguments)

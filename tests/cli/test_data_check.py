@@ -38,7 +38,7 @@ def test_a_sound_dataset(folder):
     save(folder, A)
     result = run(folder)
     assert result.exit_code == 0
-    assert result.stdout == "Sound: 1 pictures (1 train), 1 captions.\n"
+    assert result.stdout == "No errors: 1 pictures (1 train), 1 captions.\n"
 
 
 def test_a_picture_without_split_is_mentioned_and_accepted(folder):
@@ -55,8 +55,11 @@ def test_findings_are_named_and_exit_code_is_1(folder):
     assert "picture file missing" in result.stdout
     assert "[/bold] [1].png" in result.stdout  # no markup, whatever it looks like
     assert "empty caption" in result.stdout
-    assert "of 3 pictures, usable are 2 pictures (1 dev, 1 train), 2 captions" in result.stdout
-    assert "--fix FILE.jsonl writes a cleaned copy" in result.stdout
+    assert (
+        "Usable: 2 pictures (1 dev, 1 train), 2 captions; the dataset lists 3 pictures"
+        in result.stdout
+    )
+    assert "Use --fix FILE.jsonl to write a cleaned copy" in result.stdout
 
 
 def test_json(folder):

@@ -40,7 +40,7 @@ def test_the_list_names_every_encoder_its_grids_and_its_state(empty_cache):
     ]
     assert "head* 9x9x1280" in lines[place + 1]
     assert "vgg16 is not here: sightline encoders fetch vgg16" in lines
-    assert "resnet101 is not here: give --weights FILE, in torchvision's layout" in lines
+    assert "resnet101 is not here: use --weights FILE with a file in torchvision's layout" in lines
     assert not any(line.startswith("efficientnet_lite0 is") for line in lines)
 
 

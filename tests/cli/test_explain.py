@@ -77,7 +77,7 @@ def test_a_figure_and_json(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "options", "says"),
     [
-        ("out.htm", (), "out.htm: an explanation ends in .html, .png, .json"),
+        ("out.htm", (), "out.htm: the output file must end in .html, .png, .json"),
         ("out.html", ("--method", "lpr"), "no method is called 'lpr'; did you mean 'lrp'"),
         ("out.html", ("--caption", "a big zebra"), "does not know the words 'big', 'zebra'"),
         ("out.html", ("--caption", "."), "has no words"),
@@ -86,7 +86,7 @@ def test_a_figure_and_json(run, tmp_path: Path) -> None:
         ("out.html", ("--caption", "a cat", "--why-not", "cat"), "does say 'cat'"),
         ("out.html", ("--caption", "a cat", "--why-not", "cat@2"), "does say 'cat' there"),
         ("out.html", ("--caption", "a cat", "--why-not", "cup@4"), "has 2 words, and no place"),
-        ("out.html", ("--why-not", "cup@"), "name a word, or a word and its place as in dog@3"),
+        ("out.html", ("--why-not", "cup@"), "give a word, or a word and its position as in dog@3"),
     ],
 )
 def test_mistakes(run, tmp_path: Path, output: str, options: tuple[str, ...], says: str) -> None:

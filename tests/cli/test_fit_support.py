@@ -90,12 +90,12 @@ def test_other_pictures_may_be_given(
 
 def test_mistakes(checkpoint: Path, scenes: Path) -> None:
     for arguments, error, says in (
-        (("--data", scenes, "--no-fit"), ConfigError, "name a split to --report-on"),
-        (("--data", scenes, "--report-on", "dev"), ConfigError, "'dev' is fitted on"),
+        (("--data", scenes, "--no-fit"), ConfigError, "--no-fit needs --report-on"),
+        (("--data", scenes, "--report-on", "dev"), ConfigError, "'dev' is the split of the fit"),
         (("--data", scenes, "--split", "val"), DataError, "no picture is in split 'val'"),
         (("--data", scenes, "--split", "test"), DataError, "6 pictures are too few to fit on"),
         (("--data", scenes, "--no-fit", "--report-on", "test"), ConfigError, "not fitted"),
-        ((), ConfigError, "name the dataset by --data"),
+        ((), ConfigError, "give the dataset with --data"),
     ):
         result = run(checkpoint, *arguments)
         assert isinstance(result.exception, error), result.output

@@ -88,7 +88,7 @@ def test_boxes_are_read_for_data_that_has_none(run, tmp_path):
 
 def test_errors(run, checkpoint, tmp_path):
     for arguments, expected in (
-        ((checkpoint,), "not a training run (no recipe.yaml); name the dataset by --data"),
+        ((checkpoint,), "not a training run (no recipe.yaml); give the dataset with --data"),
         ((run, "--method", "lpr"), "no method of explanation is called 'lpr'"),
         ((run, "--split", "validation"), "no picture is in split 'validation'"),
         ((tmp_path / "none",), "none: "),

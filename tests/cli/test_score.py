@@ -241,7 +241,7 @@ def test_frequencies_are_kept_and_used(files):
 def test_mistakes_are_ours_to_explain(files):
     with pytest.raises(DataError, match="unknown metric 'blue'"):
         run(files, "--metrics", "blue")
-    with pytest.raises(DataError, match="no metric named"):
+    with pytest.raises(DataError, match="no metric given"):
         run(files, "--metrics", " ,")
     with pytest.raises(DataError, match=r"nowhere\.txt"):
         run(files, "--against", str(files / "nowhere.txt"))

@@ -30,4 +30,4 @@ def test_models_lists_every_registered_one() -> None:
     assert all(row["parameters"] > 1e6 and row["paper"] for row in rows)
     table = CliRunner().invoke(models, [])
     assert all(name in table.output for name in list_models())
-    assert "In the box: a trained " in table.output
+    assert "Bundled: a trained " in table.output

@@ -121,7 +121,7 @@ def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
     for option in ("--published", "--settings"):
         refused = CliRunner().invoke(results, [str(run), option, "--json"])
         assert refused.exit_code == 2
-        assert "leave out --json" in refused.stderr
+        assert "cannot be combined with --json" in refused.stderr
 
 
 def test_what_was_packed_has_a_row(run: Path, tmp_path: Path) -> None:

@@ -26,25 +26,33 @@ _BATCH = 16
 @click.argument("pictures", nargs=-1, required=True)
 @models_option
 @device_option
-@click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
-@click.option("--n-best", type=click.IntRange(1), default=1, help="Captions per picture.")
-@click.option("--groups", type=click.IntRange(1), default=1, help="Groups of diverse beams.")
-@click.option("--max-length", type=click.IntRange(1), default=20, show_default=True)
+@click.option("--beam", type=click.IntRange(1), help="Beam width. Default: stored with the model.")
+@click.option("--n-best", type=click.IntRange(1), default=1, help="Number of captions per picture.")
+@click.option("--groups", type=click.IntRange(1), default=1, help="Groups for diverse beam search.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Longest caption, in words.",
+)
 @no_repeat_option
 @click.option("--avoid", multiple=True, metavar="WORD", help="A word that must not appear.")
 @click.option("--require", multiple=True, metavar="WORD", help="A word that must appear.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for a figure per picture: what every word looked at.",
+    help="Write a figure of each word's attention into this folder, one per picture.",
 )
 @click.option(
-    "--check", is_flag=True, help="Mark words that the picture does not support, and doubtful ones."
+    "--check",
+    is_flag=True,
+    help="Mark words that are doubtful or that the picture does not support.",
 )
 @click.option(
     "--avoid-unsupported",
     is_flag=True,
-    help="Check, and caption again without the words that the picture does not support.",
+    help="Check each caption, then caption again without the unsupported words.",
 )
 @json_option
 def command(
@@ -65,10 +73,10 @@ def command(
 ) -> None:
     """Caption PICTURES: files, folders or patterns such as 'holiday/*.jpg'.
 
-    With --check, a word that the picture does not support is shown as [not seen: word], and a
-    doubtful one as word(?). The checkpoint must have been fitted for it, by sightline fit-support.
+    With --check, unsupported words are shown as [not seen: word] and doubtful ones as word(?).
+    The bundled captioner can check its words; for others, run sightline fit-support once.
 
-    A picture that cannot be read is named and skipped (exit code 1).
+    Pictures that cannot be read are reported and skipped (exit code 1).
     """
     paths = list(find_pictures(pictures))
     from sightline.captioner import Captioner
@@ -123,9 +131,9 @@ def command(
 
 
 def mark(caption: "Caption") -> str:
-    """The caption's text, with marks on words that were checked and found wanting.
+    """The caption's text, with marks on doubtful and unsupported words.
 
-    They can be read without the colours that a terminal adds.
+    The marks are readable without the colours that a terminal adds.
     """
     return " ".join(_mark_word(word) for word in caption.words)
 

@@ -1,13 +1,19 @@
-"""`sightline data`: check, measure or make captioned pictures."""
+"""`sightline data`: check, measure or generate captioned pictures."""
 
 from sightline.cli.main import LazyGroup
 
 command = LazyGroup(
     "data",
-    help="Check, measure or make captioned pictures.",
+    help="Check, measure or generate captioned pictures.",
     table={
-        "check": ("sightline.cli.data_check", "Find what is wrong with a dataset, and mend it."),
-        "stats": ("sightline.cli.data_stats", "Sizes, caption lengths, vocabulary coverage."),
-        "scenes": ("sightline.cli.data_scenes", "Draw synthetic scenes with known answers."),
+        "check": (
+            "sightline.cli.data_check",
+            "Find problems in a dataset and write a cleaned copy.",
+        ),
+        "stats": (
+            "sightline.cli.data_stats",
+            "Show sizes, caption lengths and vocabulary coverage.",
+        ),
+        "scenes": ("sightline.cli.data_scenes", "Generate synthetic scenes with known answers."),
     },
 )

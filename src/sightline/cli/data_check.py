@@ -30,9 +30,9 @@ from sightline.errors import DataError
     "--fix",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.jsonl",
-    help="Write a cleaned copy of the captions here, in our JSONL. The original is not touched.",
+    help="Write a cleaned copy of the captions as JSONL. The original is left unchanged.",
 )
-@click.option("--all", "show_all", is_flag=True, help="Name every finding, not the first few.")
+@click.option("--all", "show_all", is_flag=True, help="List every finding, not just the first few.")
 @json_option
 def command(
     dataset: Path,
@@ -42,10 +42,10 @@ def command(
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Find what is wrong with a dataset: pictures, captions, splits.
+    """Find problems in a dataset's pictures, captions and splits.
 
-    DATASET is a caption file (our .jsonl, Karpathy's or COCO's .json, Flickr8k's token.txt) or the
-    folder that holds one. Every picture is decoded. Exit code 1 if anything must be mended.
+    DATASET is a caption file (Sightline .jsonl, Karpathy or COCO .json, Flickr8k token.txt) or the
+    folder that contains one. Every picture is decoded. The exit code is 1 if there are errors.
     """
     if fix is not None and (fix.suffix != ".jsonl" or fix.exists()):
         wrong = "exists already" if fix.exists() else "must end in .jsonl"
@@ -81,9 +81,9 @@ def command(
 
 def _print_table(findings: list[Finding], show_all: bool) -> None:
     counts = Counter(finding.kind for finding in findings)
-    table = Table("found", "times", "which", "a cleaned copy has", box=None, pad_edge=False)
+    table = Table("problem", "count", "where", "in a cleaned copy", box=None, pad_edge=False)
     table.columns[1].justify = "right"
-    table.columns[2].overflow = "fold"  # a name cut short is no help
+    table.columns[2].overflow = "fold"  # a truncated name is no help
     for kind in KINDS:
         names = [
             f"{finding.name} ({finding.detail})"
@@ -112,11 +112,14 @@ def _print_verdict(
     sentences = sum(len(image.captions) for image in cleaned)
     usable = f"{len(cleaned):,} pictures ({sizes}), {sentences:,} captions"
     if not any(finding.kind.is_error for finding in findings):
-        console.print(f"[green]Sound[/]: {usable}.", soft_wrap=True)
+        console.print(f"[green]No errors[/]: {usable}.", soft_wrap=True)
         return
     console.print(
-        f"[red]To be mended[/]: of {len(captions):,} pictures, usable are {usable}.", soft_wrap=True
+        f"[red]Errors found[/]. Usable: {usable}; the dataset lists {len(captions):,} pictures.",
+        soft_wrap=True,
     )
     click.echo(
-        f"Cleaned copy written to {fix}." if fix else "--fix FILE.jsonl writes a cleaned copy."
+        f"Cleaned copy written to {fix}."
+        if fix
+        else "Use --fix FILE.jsonl to write a cleaned copy."
     )

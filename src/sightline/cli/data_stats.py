@@ -24,15 +24,15 @@ from sightline.data.stats import Stats, measure
 @click.option(
     "--figure",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw lengths and vocabulary coverage into this .png, .pdf or .svg.",
+    help="Plot caption lengths and vocabulary coverage to this .png, .pdf or .svg file.",
 )
 @json_option
 def command(
     dataset: Path, images: Path | None, boxes: Path | None, figure: Path | None, as_json: bool
 ) -> None:
-    """Sizes of a dataset, lengths of its captions, vocabulary coverage by minimum count.
+    """Show a dataset's size, caption lengths, and vocabulary coverage by minimum word count.
 
-    Pictures are not opened. Lengths and coverage are those of the training split.
+    Lengths and coverage are those of the training split. Pictures are not opened.
     """
     stats = measure(open_dataset(dataset, images, boxes))
     if figure is not None:
@@ -57,7 +57,7 @@ def _table(*headings: str) -> Table:
 
 
 def _sizes(stats: Stats) -> Table:
-    table = _table("split", "pictures", "captions", "tokens a caption", "with boxes")
+    table = _table("split", "pictures", "captions", "tokens per caption", "with boxes")
     for name, size in stats.splits.items():
         table.add_row(
             name,

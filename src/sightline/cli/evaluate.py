@@ -21,7 +21,7 @@ from sightline.cli.score_table import percent
 
 @click.command("evaluate")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--split", default="test", show_default=True)
+@click.option("--split", default="test", show_default=True, help="Split to caption and score.")
 @data_option
 @images_option
 @device_option
@@ -30,23 +30,29 @@ from sightline.cli.score_table import percent
     "--stage",
     "phase",
     type=click.IntRange(1),
-    help="What this phase of the run ended with, before the next one; default: the best of all.",
+    help="Evaluate the checkpoint at the end of this training phase. Default: the best checkpoint.",
 )
-@click.option("--beam", type=click.IntRange(1), help="Width of the search; default: the model's.")
-@click.option("--length-power", type=float, help="Default: the model's.")
+@click.option("--beam", type=click.IntRange(1), help="Beam width. Default: stored with the model.")
+@click.option(
+    "--length-power",
+    type=float,
+    help="Length penalty: scores are divided by length to this power. Default: stored with the "
+    "model.",
+)
 @no_repeat_option
 @click.option(
     "--metrics",
     default="bleu,rouge-l,cider-d,meteor",
     show_default=True,
-    help="As sightline score takes them.",
+    help="Metrics, named as in `sightline score`.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the captions (COCO results format), the scores and the per-image table; "
-    "default: evaluation-SPLIT (and -stage-N) in the run; of several runs, or none, here.",
+    help="Folder for the captions (COCO results format), the scores and the per-image table. "
+    "Default: evaluation-SPLIT (with --phase N: evaluation-SPLIT-stage-N) in the run's folder, or "
+    "in the current folder for no run or several.",
 )
 @json_option
 def command(
@@ -63,11 +69,11 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Caption a split with the best checkpoints of RUNS, and score the captions.
+    """Caption a split with the best checkpoint of RUNS, and score the captions.
 
-    Several runs caption together: their next-word probabilities are averaged. Regions come from
-    the cache; pictures that are not in it yet are encoded first. Without RUNS it is the captioner
-    that comes with Sightline that is evaluated, on --data.
+    With several runs, evaluates their ensemble: next-word probabilities are averaged. Without
+    RUNS, evaluates the bundled captioner on --data. Regions are read from the cache; pictures
+    that are not in it are encoded first.
     """
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
@@ -99,4 +105,4 @@ def command(
         table.add_row(escape(score.name), percent(score.corpus))
     table.add_row("bad endings", percent(evaluation.summary()["bad_endings"]))
     console.print(table)
-    console.print(f"\nCaptions, scores and a table per picture are in {escape(str(folder))}.")
+    console.print(f"\nCaptions, scores and a per-image table are in {escape(str(folder))}.")

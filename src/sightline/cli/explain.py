@@ -26,30 +26,30 @@ _SUFFIXES = (".html", ".png", ".json")
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="What to write: a page (.html), a figure (.png) or everything as numbers (.json).",
+    help="File to write: an interactive page (.html), a figure (.png) or the numbers (.json).",
 )
 @click.option(
     "--method",
     "methods",
     multiple=True,
     metavar="NAME",
-    help="lrp, grad_cam, guided_grad_cam, attention (all four by default), occlusion, "
-    "gradient_input or guided_backpropagation; may be given several times.",
+    help="Explanation method: lrp, grad_cam, guided_grad_cam, attention (default: these four), "
+    "occlusion, gradient_input or guided_backpropagation. Repeat for several.",
 )
 @click.option(
     "--words",
     multiple=True,
     default=("all",),
     metavar="WORDS",
-    help="'all' (the default), or words of the caption: --words dog,grass.",
+    help="Words of the caption to explain, as in --words dog,grass. Default: all.",
 )
-@click.option("--caption", help="Explain this caption; default: the one the captioner gives.")
+@click.option("--caption", help="Explain this caption instead of the captioner's own.")
 @click.option(
     "--why-not",
     multiple=True,
     metavar="WORD[@N]",
-    help="A word that is not in the caption: why not, as its Nth word? Without N, where it is "
-    "likeliest.",
+    help="Explain why the caption does not say WORD as its Nth word. Without N: at the position "
+    "where WORD is most likely.",
 )
 def command(
     picture: Path,
@@ -61,9 +61,9 @@ def command(
     caption: str | None,
     why_not: tuple[str, ...],
 ) -> None:
-    """Show why the caption of PICTURE has the words it has: what each of them rests on."""
+    """Explain why the caption of PICTURE has its words: what each word is based on."""
     if output.suffix not in _SUFFIXES:
-        raise ConfigError(f"{output}: an explanation ends in {', '.join(_SUFFIXES)}")
+        raise ConfigError(f"{output}: the output file must end in {', '.join(_SUFFIXES)}")
     unsaid = [_parse_why_not(text) for text in why_not]
     from sightline.captioner import Captioner
     from sightline.explain.methods import find_method
@@ -84,14 +84,14 @@ def command(
 
 
 def _parse_why_not(text: str) -> tuple[str, int | None]:
-    """A word and its place, which people count from 1.
+    """A word and its position, which users count from 1.
 
     >>> _parse_why_not("dog"), _parse_why_not("Dog@3")
     (('dog', None), ('dog', 2))
     """
     found = re.fullmatch(r"([^@]+)(?:@([1-9]\d*))?", text)
     if found is None:
-        raise ConfigError(f"--why-not {text}: name a word, or a word and its place as in dog@3")
+        raise ConfigError(f"--why-not {text}: give a word, or a word and its position as in dog@3")
     word, place = found.groups()
     return word.strip().lower(), None if place is None else int(place) - 1
 

@@ -25,23 +25,28 @@ from sightline.errors import ConfigError
     "--split",
     default="dev",
     show_default=True,
-    help="Pictures to fit on; not those that the captioner was trained on.",
+    help="Split to fit on. Do not use the training split.",
 )
 @click.option(
     "--others",
     metavar="PICTURES",
     multiple=True,
-    help="Files, folders or patterns: pictures to put in place of one, to see what words owe it. "
-    "Their regions go into the checkpoint. Default: eight of the split, left out of the fit.",
+    help="Files, folders or patterns: pictures to substitute for the captioned one, to see how "
+    "much a word depends on it. Their regions are stored in the checkpoint. Default: eight "
+    "pictures of the split, left out of the fit.",
 )
-@click.option("--report-on", metavar="SPLIT", help="Report on these pictures, too, or instead.")
 @click.option(
-    "--no-fit", is_flag=True, help="Fit nothing: report what is stored, on --report-on SPLIT."
+    "--report-on", metavar="SPLIT", help="Also report on this split; with --no-fit, only on it."
+)
+@click.option(
+    "--no-fit",
+    is_flag=True,
+    help="Do not fit. Report on the stored classifier, with --report-on SPLIT.",
 )
 @click.option(
     "--words",
     metavar="WORD,…",
-    help="Report on these words apart, too: such as the objects of paper 4's table 3.",
+    help="Also report on these words alone, such as the object words of paper 4, table 3.",
 )
 @data_option
 @images_option
@@ -59,20 +64,20 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Teach the captioner of RUN which of its words to doubt, for `sightline caption --check`.
+    """Fit the classifier of supported words for `sightline caption --check`.
 
-    It captions held-out pictures and labels each content word right or wrong by their references.
-    How the single scores of a word are weighed is fitted to that and stored in the checkpoint. The
-    tables say how well each score, and all together, tell right words from wrong ones (AUC, with
-    95 % intervals); on the pictures of the fit by cross-validation.
+    Captions held-out pictures with the captioner of RUN, and labels each content word right or
+    wrong by the reference captions. Fits a classifier to the scores of these words and stores it
+    in the checkpoint. The tables show how well each score, and their combination, separate right
+    words from wrong ones (AUC with 95 % intervals, cross-validated on the split of the fit).
     """
     from sightline.captioner import Captioner
     from sightline.evaluation.support import fit_support
 
     if no_fit and report_on is None:
-        raise ConfigError("--no-fit leaves nothing to do: name a split to --report-on")
+        raise ConfigError("--no-fit needs --report-on: give a split to report on")
     if report_on == split and not no_fit:
-        raise ConfigError(f"'{split}' is fitted on: name another split to --report-on")
+        raise ConfigError(f"--report-on: '{split}' is the split of the fit; give another split")
     dataset, cache = dataset_for(run, data, images)
     captioner = Captioner.load(run, device=device)
     reports = fit_support(
@@ -106,7 +111,7 @@ def _print(report: dict[str, Any]) -> None:
     for name, found in report["scores"].items():
         bounds = "–" if found["auc"] is None else f"{found['low']:.3f}–{found['high']:.3f}"
         value = "–" if found["auc"] is None else f"{found['auc']:.3f}"
-        table.add_row(name, value, bounds, MEANING.get(name, "all of them, weighed"))
+        table.add_row(name, value, bounds, MEANING.get(name, "all of them combined"))
     console.print(table)
     for verdict, found in report["verdicts"].items():
         share = f", {found['right'] / found['words']:.0%} right" if found["words"] else ""

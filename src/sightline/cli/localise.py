@@ -15,29 +15,29 @@ from sightline.cli.options import (
 from sightline.files import atomic_write
 
 _PAGE = """\
-# Is relevance where the thing is?
+# Is relevance on the object that a word names?
 
 `{command}`
 
-Captioners captioned the {split} split, and every word of theirs that names something with boxes was
-explained by each method. All in percent:
+Each captioner captioned the {split} split. Every word of its captions that names an object with
+boxes was explained by each method. All numbers are percentages:
 
 | column | what it is |
 | --- | --- |
-| area | the boxes' share of the picture: what relevance spread evenly would have inside |
-| inside | the share of positive relevance inside the boxes (paper 4, eq. 9), the mean over words; \
-in brackets what 95 of 100 draws of pictures give |
-| above attention | how much more than attention has inside, of the same words |
-| regions | *inside*, if relevance stops at the encoder's regions, as attention does |
-| negative | the share inside of what speaks against the word; 0 where nothing does |
-| pointed | how often the most relevant pixel is inside (the pointing game) |
+| area | share of the picture that the boxes cover: what uniform relevance would score |
+| inside | share of positive relevance inside the boxes (paper 4, eq. 9), mean over words; \
+in parentheses, the 95 % bootstrap interval over pictures |
+| above attention | *inside* minus that of attention, on the same words |
+| regions | *inside*, for relevance of the encoder's regions instead of pixels |
+| negative | share of negative relevance inside the boxes; 0 where there is none |
+| pointed | how often the most relevant pixel is inside a box (the pointing game) |
 
 {table}"""
 
 
 @click.command("localise")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--split", default="test", show_default=True)
+@click.option("--split", default="test", show_default=True, help="Split to caption.")
 @data_option
 @images_option
 @boxes_option
@@ -45,20 +45,24 @@ in brackets what 95 of 100 draws of pictures give |
     "--method",
     "methods",
     multiple=True,
-    help="A method of explanation; give several. Default: attention, grad_cam, guided_grad_cam, "
+    help="Explanation method. Repeat for several. Default: attention, grad_cam, guided_grad_cam, "
     "lrp.",
 )
-@click.option("--pictures", type=click.IntRange(1), help="So many pictures; default: all.")
+@click.option(
+    "--pictures",
+    type=click.IntRange(1),
+    help="Use only the first pictures of the split, this many. Default: all.",
+)
 @click.option(
     "--figure",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw shares by threshold into this .png, .pdf or .svg.",
+    help="Plot the share inside the boxes by threshold to this .png, .pdf or .svg file.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Markdown file to write the table into; default: print it.",
+    help="Write the table to this Markdown file instead of printing it.",
 )
 @json_option
 def command(
@@ -73,9 +77,9 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure, for RUNS, how much relevance of a word lies on the thing that it names.
+    """Measure how much of a word's relevance lies on the object that the word names, for RUNS.
 
-    Scenes have boxes of their own; `--boxes` is for datasets that have none.
+    Synthetic scenes include boxes; for other datasets, give them with --boxes.
     """
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint, load_config
@@ -119,6 +123,7 @@ def command(
     words += [] if figure is None else [f"--figure {figure.name}"]
     page = _PAGE.format(command=" ".join([*words, f"-o {output.name}"]), split=split, table=table)
     if figure is not None:
-        page += f"\n![Shares by threshold; dashed: what speaks against the word]({figure.name})\n"
+        alt = "Share of relevance inside the boxes, by threshold; dashed: negative relevance"
+        page += f"\n![{alt}]({figure.name})\n"
     with atomic_write(output) as file:
         file.write(page)

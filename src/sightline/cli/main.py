@@ -14,21 +14,33 @@ from sightline.version import __version__
 # `sightline --help` and shell completion import no command, and so no torch.
 COMMANDS = {
     "caption": ("sightline.cli.caption", "Caption pictures."),
-    "explain": ("sightline.cli.explain", "Show why a caption has its words: page, figure, JSON."),
-    "train": ("sightline.cli.train", "Train a captioner by a recipe."),
-    "evaluate": ("sightline.cli.evaluate", "Caption a split with a trained model and score it."),
+    "explain": (
+        "sightline.cli.explain",
+        "Explain each word of a caption, as a page, figure or JSON.",
+    ),
+    "train": ("sightline.cli.train", "Train a captioner from a recipe."),
+    "evaluate": (
+        "sightline.cli.evaluate",
+        "Caption a split with trained models and score the captions.",
+    ),
     "fit-support": (
         "sightline.cli.fit_support",
-        "Teach a captioner which of its words to doubt, for caption --check.",
+        "Fit the classifier of supported words for caption --check.",
     ),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
-    "pack": ("sightline.cli.pack", "Make a small checkpoint of a run, to give away."),
-    "localise": ("sightline.cli.localise", "Measure whether words look at what they name."),
+    "pack": ("sightline.cli.pack", "Export a small checkpoint for sharing, or average several."),
+    "localise": (
+        "sightline.cli.localise",
+        "Measure whether explanations lie on the objects words name.",
+    ),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
-    "models": ("sightline.cli.models", "List the captioners that can be trained."),
-    "data": ("sightline.cli.data", "Check, measure or make captioned pictures."),
+    "models": ("sightline.cli.models", "List the captioning models."),
+    "data": ("sightline.cli.data", "Check, measure or generate captioned pictures."),
     "encode": ("sightline.cli.encode", "Encode every picture of a dataset once, into a cache."),
-    "encoders": ("sightline.cli.encoders", "List the image encoders, or fetch one's weights."),
+    "encoders": (
+        "sightline.cli.encoders",
+        "List the image encoders, or download the weights of one.",
+    ),
 }
 
 
@@ -55,7 +67,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        # click would say only "No such command"; name the one that was probably meant.
+        # click would say only "No such command"; suggest the one that was probably meant.
         if args and args[0] not in self.table and not args[0].startswith("-"):
             import difflib
 
@@ -69,19 +81,19 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 done but something was found wrong or skipped, 2 not done. "
+    epilog="Exit codes: 0 success, 1 finished but with problems found or files skipped, 2 failed. "
     'Shell completion: eval "$(_SIGHTLINE_COMPLETE=bash_source sightline)" (or zsh, fish).',
 )
 @click.version_option(__version__, prog_name="sightline")
 def cli() -> None:
     """Image captions you can check.
 
-    Every word shows what it looked at, and whether the picture supports it.
+    Shows what each word of a caption is based on, and whether the picture supports it.
     """
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one line and exit code 2."""
+    """Run the command line. A user error prints one line and exits with code 2."""
     keep_freed_memory()
     leave_garbage_at_exit()
     try:
@@ -90,6 +102,6 @@ def main() -> None:
         click.echo(f"sightline: {error}", err=True)
         sys.exit(2)
     except OSError as error:
-        # A full disk, a folder that may not be written to: the system's words, and the file.
+        # A full disk or a read-only folder: print the system's message and the file.
         click.echo(f"sightline: {error.filename or 'files'}: {error.strerror}", err=True)
         sys.exit(2)

@@ -12,9 +12,9 @@ from sightline.cli.options import console, json_option, print_json
 @click.command("models")
 @json_option
 def command(as_json: bool) -> None:
-    """List the captioners that can be trained, and the trained one that comes with Sightline.
+    """List the models that can be trained, and the trained captioner bundled with Sightline.
 
-    Parameters are counted at default size.
+    Parameters are counted at the default size.
     """
     from sightline.checkpoint import find_checkpoint, load_config
     from sightline.models.registry import MODELS, create_model
@@ -44,6 +44,6 @@ def command(as_json: bool) -> None:
     console.print(table)
     model, encoder = bundled["model"]["name"], bundled["encoder"]["name"]
     console.print(
-        f"\nIn the box: a trained {model} over {encoder} that knows "
-        f"{len(bundled['vocabulary']):,} words.\nIts card: {escape(str(folder / 'README.md'))}"
+        f"\nBundled: a trained {model} over {encoder} that knows "
+        f"{len(bundled['vocabulary']):,} words.\nModel card: {escape(str(folder / 'README.md'))}"
     )

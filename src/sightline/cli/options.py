@@ -21,39 +21,38 @@ dataset_argument = click.argument("dataset", type=click.Path(path_type=Path))
 images_option = click.option(
     "--images",
     type=click.Path(path_type=Path),
-    help="Folder of the pictures, if they are not beside the caption file.",
+    help="Folder of the pictures, if they are not next to the caption file.",
 )
 boxes_option = click.option(
     "--boxes",
     type=click.Path(path_type=Path),
-    help="Boxes too: COCO instances_*.json, or Flickr30k Entities (folder or compact JSON).",
+    help="Boxes: COCO instances_*.json, or Flickr30k Entities (folder or compact JSON).",
 )
 models_option = click.option(
     "--model",
     "models",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A checkpoint or a training run; given several times, their average. Default: the one "
-    "that comes with Sightline.",
+    help="Checkpoint or training run. Repeat for an ensemble. Default: the bundled captioner.",
 )
 device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
-    help="Where to compute: cpu, cuda, cuda:1, mps; auto takes the fastest there is.",
+    help="Where to compute: cpu, cuda, cuda:1, mps; auto chooses the fastest available.",
 )
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Captioned pictures; default: those of the run's recipe.",
+    help="Dataset of captioned pictures. Default: the one in the run's recipe.",
 )
 no_repeat_option = click.option(
     "--no-repeat",
     type=click.IntRange(0),
     metavar="N",
-    help="Say no N words in a row twice; 0: no limit. Default: as the model does.",
+    help="Never repeat an n-gram of N words; 0 for no limit. Default: stored with the model.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def open_dataset(path: Path, images: Path | None, boxes: Path | None = None) -> CaptionDataset:
@@ -75,7 +74,7 @@ def dataset_for(
     if data is not None:
         return open_dataset(data, images), None
     if run is None:
-        raise ConfigError("name the dataset by --data, or a training run, which knows its own")
+        raise ConfigError("give the dataset with --data, or a training run, whose recipe names one")
     recipe = load_recipe_of(run)
     root = recipe.encoder.cache
     return dataset_of(recipe.data), None if root is None else Path(root)
@@ -99,7 +98,7 @@ def find_pictures(names: tuple[str, ...]) -> Iterator[Path]:
         elif any(sign in name for sign in "*?[") and not path.exists():
             matches = sorted(glob.glob(name, recursive=True))
             if not matches:
-                raise ConfigError(f"{name}: no picture fits this pattern")
+                raise ConfigError(f"{name}: no picture matches this pattern")
             yield from map(Path, matches)
         else:
             yield path

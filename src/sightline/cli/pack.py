@@ -14,17 +14,23 @@ from sightline.cli.options import no_repeat_option
     "--output",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the checkpoint; one that is there is replaced.",
+    help="Folder to write the checkpoint to. An existing checkpoint is replaced.",
 )
 @click.option(
-    "--phase", "--stage", "phase", type=click.IntRange(1), help="As in sightline evaluate."
+    "--phase",
+    "--stage",
+    "phase",
+    type=click.IntRange(1),
+    help="Export the checkpoint at the end of this training phase. Default: the best checkpoint.",
 )
 @click.option(
     "--card",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A model card (Markdown) instead of the one that training wrote.",
+    help="Model card (Markdown) to use instead of the one that training wrote.",
 )
-@click.option("--length-power", type=float, help="That it is to decode with, chosen on dev.")
+@click.option(
+    "--length-power", type=float, help="Length penalty to store for decoding; choose it on dev."
+)
 @no_repeat_option
 def command(
     runs: tuple[Path, ...],
@@ -34,11 +40,12 @@ def command(
     length_power: float | None,
     no_repeat: int | None,
 ) -> None:
-    """Make of the best checkpoint of RUN one to give away: half as large, no training state.
+    """Export RUN's best checkpoint for sharing: half precision, without training state.
 
-    Of several runs, or folders of checkpoints, it has the means of their weights, which are often
-    better than any of them: say, of where self-critical training began and where it ended. One
-    that is named twice weighs double; pictures are read at the size that the first one read.
+    With several runs or checkpoint folders, exports the average of their weights. It is often
+    better than any one of them: for example, the average of the checkpoints before and after
+    self-critical training. A checkpoint given twice counts twice. The picture size is that of the
+    first one.
     """
     from sightline.checkpoint import find_checkpoint, pack_checkpoint
 

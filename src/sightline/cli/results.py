@@ -9,9 +9,9 @@ from sightline.cli.options import json_option, print_json
 from sightline.files import atomic_write
 
 _LEGEND = """\
-Scores are in percent, and of the test split unless they are of dev. A run is named after its
-recipe, or after what it changes in one; parameters are the captioner's without the image encoder,
-minutes those of training. Bad endings are captions that break off, as in "with a"."""
+Scores are percentages, on the test split unless marked dev. A run is named after its recipe, or
+after what it changes in one. Parameters exclude the image encoder; minutes are training time. Bad
+endings are captions that break off, as in "with a"."""
 
 
 @click.command("results")
@@ -20,15 +20,14 @@ minutes those of training. Bad endings are captions that break off, as in "with 
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Markdown file to write the table into; default: print it.",
+    help="Write the tables to this Markdown file instead of printing them.",
 )
-@click.option(
-    "--published", is_flag=True, help="With what papers and others print for Flickr8k, below."
-)
+@click.option("--published", is_flag=True, help="Add a table of published results on Flickr8k.")
 @click.option(
     "--settings",
     is_flag=True,
-    help="With what recipes set otherwise than the first of their model and as many stages.",
+    help="Add a column of settings that differ from the first run with the same model and as many "
+    "phases.",
 )
 @json_option
 def command(
@@ -36,9 +35,10 @@ def command(
 ) -> None:
     """Tabulate training RUNS: what was trained, for how long, and the scores.
 
-    Dev scores are those of training; test scores are there once `sightline evaluate RUN` (and
-    `--stage N`) has been run. What `sightline pack` made has a row, too, with the time of all
-    that it is a mean of. Runs that are gone are named by a file of rows that --json printed.
+    Dev scores come from training. Test scores appear once you have run `sightline evaluate RUN`
+    (with `--phase N` for the end of a phase). A checkpoint exported by `sightline pack` has a row
+    too; its time is that of all the runs it averages. In place of runs you no longer have, give a
+    file of rows printed by --json.
     """
     from sightline.evaluation.results import (
         means_to_markdown,
@@ -48,7 +48,7 @@ def command(
     )
 
     if as_json and (published or settings):
-        raise click.UsageError("--published and --settings are for the table: leave out --json")
+        raise click.UsageError("--published and --settings cannot be combined with --json")
     rows = [row for run in runs for row in results_of(run)]
     if as_json:
         print_json([asdict(row) for row in rows])

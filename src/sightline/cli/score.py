@@ -32,53 +32,54 @@ _file = click.Path(path_type=Path, dir_okay=False)
     type=_path,
     multiple=True,
     required=True,
-    help="The references. Give it several times for several plain-text files.",
+    help="Reference captions. Repeat for several plain-text files.",
 )
-@click.option("--split", help="Score against one split of the references only, as 'test'.")
+@click.option("--split", help="Score only this split of the references, such as test.")
 @click.option(
     "--metrics",
     default=",".join(DEFAULT),
     show_default=True,
-    help=f"Any of {', '.join(METRICS)}. What the COCO evaluation prints as CIDEr is cider-d.",
+    help=f"Any of {', '.join(METRICS)}. The COCO evaluation prints cider-d as CIDEr.",
 )
 @click.option(
     "--per-image",
     type=_file,
-    help="Write the score of each picture to this CSV file.",
+    help="Write the scores of each picture to this CSV file.",
 )
 @click.option(
     "--against",
     type=_path,
-    help="Other results for the same pictures: adds differences, 95 % intervals and p-values.",
+    help="Compare with other results for the same pictures: adds differences, 95 % intervals and "
+    "p-values.",
 )
 @click.option(
     "--boxes",
     type=_path,
-    help="COCO's instances_*.json: adds chair, with what is annotated as in the picture. Without "
-    "it chair goes by the references alone.",
+    help="COCO instances_*.json: adds chair and counts annotated objects as present. Without it, "
+    "chair uses the references alone.",
 )
 @click.option(
     "--diversity",
     "diverse",
     is_flag=True,
-    help="Also how varied the captions are: distinct n-grams, vocabulary, bad endings, and "
-    "self-CIDEr if a .jsonl file has several captions of each picture (the first is scored).",
+    help="Also measure diversity: distinct n-grams, vocabulary, bad endings, and self-CIDEr if a "
+    ".jsonl file has several captions per picture (the other metrics score the first).",
 )
 @click.option(
     "--training",
     type=_path,
-    help="The dataset (its train split) or .txt the system learnt from: adds --diversity, and the "
-    "share of captions that are not in it.",
+    help="The dataset (its train split) or .txt that the system was trained on: adds --diversity "
+    "and the share of novel captions.",
 )
 @click.option(
     "--frequencies",
     type=_file,
-    help="Weigh n-grams in CIDEr by the document frequencies in this file, not by the references'.",
+    help="Use the document frequencies in this file for CIDEr, not those of the references.",
 )
 @click.option(
     "--save-frequencies",
     type=_file,
-    help="Write the document frequencies of these references, for --frequencies.",
+    help="Save the document frequencies of the references, for use with --frequencies.",
 )
 @json_option
 def command(
@@ -95,21 +96,21 @@ def command(
     save_frequencies: Path | None,
     as_json: bool,
 ) -> None:
-    """Score captions against references, as the field does, without Java.
+    """Score captions against references with the standard metrics, without Java.
 
     \b
     RESULTS is one of
       results.json   COCO: [{"image_id": 42, "caption": "a dog runs"}, ...]
       results.jsonl  {"image": "dog.jpg", "captions": ["a dog runs"]} on each line
-      results.txt    a caption on each line
-    REFS is, for the first two, any dataset that `sightline data check` takes: COCO's
-    captions_*.json, Karpathy's dataset_*.json, our .jsonl, Flickr8k's token.txt, or their folder.
-    For results.txt it is .txt too, line i for line i; several references of a line are separated
-    by tabs, or given in several files.
+      results.txt    one caption per line
+    For the first two, --refs takes any dataset that `sightline data check` reads: COCO
+    captions_*.json, Karpathy dataset_*.json, Sightline .jsonl, Flickr8k token.txt, or a folder
+    with one. For results.txt it takes .txt files whose lines correspond; separate several
+    references of a line by tabs, or give several files.
     """
     names = [name for part in metrics.split(",") if (name := part.strip().lower())]
     if not names:
-        raise DataError(f"no metric named; choose from {', '.join(METRICS)}")
+        raise DataError(f"no metric given; choose from {', '.join(METRICS)}")
     if boxes is not None and "chair" not in names:
         names.append("chair")
     diverse = diverse or training is not None

@@ -1,4 +1,4 @@
-"""Scores as people and programs read them; a metric may be undefined (NaN) on some captions."""
+"""Tables of scores. A metric may be undefined (NaN) on some captions."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -15,15 +15,15 @@ from sightline.recipe import dump_recipe, load_recipe
 @click.option(
     "--run",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the run; default: runs/ and the recipe's name. If it holds a run of the same "
-    "recipe, training goes on where that stopped.",
+    help="Folder for the run. Default: runs/ and the recipe's name. If it contains a run of the "
+    "same recipe, training resumes.",
 )
-@click.option("--print-config", is_flag=True, help="Print the recipe with all defaults, and stop.")
+@click.option("--print-config", is_flag=True, help="Print the recipe with all defaults and exit.")
 def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, print_config: bool) -> None:
-    """Train a captioner by RECIPE, a YAML file; KEY=VALUE changes it (optimizer.clip=1 epochs=5).
+    """Train a captioner from RECIPE, a YAML file. KEY=VALUE overrides a setting (epochs=5).
 
-    May be killed at any moment: the same command goes on from the last checkpoint, to the same
-    weights, bit for bit, as if it had never stopped.
+    You can kill it at any time: the same command resumes from the last checkpoint and ends with
+    the same weights, bit for bit.
     """
     chosen = load_recipe(recipe, overrides)
     if print_config:
