@@ -53,17 +53,17 @@ def auc(
     0.75
     """
     scores = np.asarray(scores, np.float64)
-    own = np.arange(len(scores)) if pictures is None else np.asarray(pictures, np.int64)
-    count = int(own.max(initial=-1)) + 1
+    picture_numbers = np.arange(len(scores)) if pictures is None else np.asarray(pictures, np.int64)
+    count = int(picture_numbers.max(initial=-1)) + 1
     order = np.argsort(scores, kind="stable")
     ties = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))
-    found = Auc(
+    score = Auc(
         name,
         np.nan,
         np.full(count, np.nan),
-        pictures=own[order],
+        pictures=picture_numbers[order],
         right=np.asarray(right, np.bool_)[order],
         ties=ties,
     )
-    object.__setattr__(found, "corpus", float(found.resampled(np.ones(count))))
-    return found
+    object.__setattr__(score, "corpus", float(score.resampled(np.ones(count))))
+    return score

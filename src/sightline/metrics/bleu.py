@@ -70,10 +70,12 @@ def _statistics(corpus: Corpus) -> Floats:
     lengths = corpus.candidates.lengths
     columns = []
     for overlap in corpus.overlap:
-        ceiling = np.zeros(len(overlap.own.count), np.int64)
-        np.maximum.at(ceiling, overlap.own_entry, overlap.theirs.count[overlap.their_entry])
-        clipped = np.minimum(overlap.own.count, ceiling)
-        columns.append(np.bincount(overlap.own.caption, clipped, minlength=len(lengths)))
+        counts = overlap.candidate_counts
+        in_reference = overlap.reference_counts.count[overlap.reference_entry]
+        ceiling = np.zeros(len(counts.count), np.int64)
+        np.maximum.at(ceiling, overlap.candidate_entry, in_reference)
+        clipped = np.minimum(counts.count, ceiling)
+        columns.append(np.bincount(counts.caption, clipped, minlength=len(lengths)))
     columns += [np.maximum(0, lengths - order + 1) for order in ORDERS]
     return np.stack([*columns, lengths, _closest_lengths(corpus)], axis=1).astype(np.float64)
 
@@ -81,10 +83,10 @@ def _statistics(corpus: Corpus) -> Floats:
 def _closest_lengths(corpus: Corpus) -> Floats:
     """Of each picture's reference lengths the one nearest the candidate's, the shorter of two."""
     references = corpus.references
-    theirs = references.captions.lengths
-    distance = np.abs(theirs - corpus.candidates.lengths[references.images])
-    longest = int(theirs.max(initial=0)) + 1
-    return np.minimum.reduceat(distance * longest + theirs, references.first) % longest
+    reference_lengths = references.captions.lengths
+    distance = np.abs(reference_lengths - corpus.candidates.lengths[references.images])
+    longest = int(reference_lengths.max(initial=0)) + 1
+    return np.minimum.reduceat(distance * longest + reference_lengths, references.first) % longest
 
 
 def _bleu(sums: Floats, order: int, brevity_penalty: bool) -> Floats:

@@ -54,11 +54,11 @@ def compare(
             f"cannot compare {score.name} of {len(score.per_image)} pictures with "
             f"{other.name} of {len(other.per_image)}"
         )
-    found = [
+    draws = [
         score.resampled(weights) - other.resampled(weights)
         for weights in _draws(len(score.per_image), resamples, seed)
     ]
-    differences = np.concatenate(found)
+    differences = np.concatenate(draws)
     if np.isnan(differences).all():
         return Difference(score.name, score.corpus, other.corpus, np.nan, np.nan, np.nan)
     tail = (1 - confidence) / 2

@@ -44,22 +44,25 @@ class Consensus:
 
         `lengths` are the candidates' in words.
         """
-        owner, reference = overlaps[0].owner, overlaps[0].reference
-        similarity = np.zeros(len(owner))
+        candidate, reference = overlaps[0].candidate, overlaps[0].reference
+        similarity = np.zeros(len(candidate))
         sides = zip(overlaps, self._idf, self._weights, self._norms, strict=True)
         for overlap, idf, weights, norms in sides:
-            own_weights = self._weigh(overlap.own, idf)
-            own, theirs = own_weights[overlap.own_entry], weights[overlap.their_entry]
-            shared = (np.minimum(own, theirs) if robust else own) * theirs
-            product = np.bincount(overlap.pair, shared, minlength=len(owner))
-            scale = _norms(overlap.own, own_weights, len(lengths))[owner] * norms[reference]
-            similarity += np.divide(product, scale, out=np.zeros(len(owner)), where=scale > 0)
+            counts = overlap.candidate_counts
+            candidate_weights = self._weigh(counts, idf)
+            in_candidate = candidate_weights[overlap.candidate_entry]
+            in_reference = weights[overlap.reference_entry]
+            clipped = np.minimum(in_candidate, in_reference) if robust else in_candidate
+            product = np.bincount(overlap.pair, clipped * in_reference, minlength=len(candidate))
+            candidate_norms = _norms(counts, candidate_weights, len(lengths))
+            scale = candidate_norms[candidate] * norms[reference]
+            similarity += np.divide(product, scale, out=np.zeros(len(candidate)), where=scale > 0)
         if robust:
             # The reference tool's "length" is the number of bigrams: 0 for 0 and for 1 word.
-            difference = np.maximum(0, lengths - 1)[owner] - self._bigrams[reference]
+            difference = np.maximum(0, lengths - 1)[candidate] - self._bigrams[reference]
             similarity *= np.exp(-(difference**2) / (2 * _SIGMA**2))
-        total = np.bincount(owner, similarity, minlength=len(lengths))
-        pairs = np.bincount(owner, minlength=len(lengths))
+        total = np.bincount(candidate, similarity, minlength=len(lengths))
+        pairs = np.bincount(candidate, minlength=len(lengths))
         return np.asarray(_SCALE / len(ORDERS) * total / pairs)
 
 

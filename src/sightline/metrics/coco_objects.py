@@ -180,19 +180,19 @@ def mentions(caption: str) -> list[Mention]:
     ['dogs', 'hot dogs', 'baby elephant']
     """
     tokens = tokenize(caption)
-    found = []
+    objects = []
     start = 0
     while start < len(tokens):
         for length in range(min(_LONGEST, len(tokens) - start), 0, -1):
             name = tuple(tokens[start : start + length])
             if name in _NAMES:
                 if _NAMES[name] and (name != ("orange",) or _is_fruit(tokens, start)):
-                    found.append(Mention(" ".join(name), _NAMES[name]))
+                    objects.append(Mention(" ".join(name), _NAMES[name]))
                 start += length
                 break
         else:
             start += 1
-    return found
+    return objects
 
 
 def _is_fruit(tokens: list[str], at: int) -> bool:
@@ -235,7 +235,7 @@ def _names() -> dict[tuple[str, ...], frozenset[str]]:
     for name in _NOT_OBJECTS:
         for form in _forms(name):
             categories[form] = set()
-    return {name: frozenset(found) for name, found in categories.items()}
+    return {name: frozenset(meanings) for name, meanings in categories.items()}
 
 
 _NAMES = _names()

@@ -21,18 +21,18 @@ Tokenizer = Callable[[str], list[str]]
 class Overlap:
     """The n-grams of one order that candidates share with the references of their picture.
 
-    Pair p is candidate `owner[p]` against reference `reference[p]`. Shared n-gram i is in pair
-    `pair[i]`; it is entry `own_entry[i]` of the candidates' counts and `their_entry[i]` of the
-    references'.
+    Pair p is candidate `candidate[p]` against reference `reference[p]`. Shared n-gram i is in pair
+    `pair[i]`; it is entry `candidate_entry[i]` of the candidates' counts and
+    `reference_entry[i]` of the references'.
     """
 
-    own: Counts
-    theirs: Counts
-    owner: Ints
+    candidate_counts: Counts
+    reference_counts: Counts
+    candidate: Ints
     reference: Ints
     pair: Ints
-    own_entry: Ints
-    their_entry: Ints
+    candidate_entry: Ints
+    reference_entry: Ints
 
 
 class References:
@@ -63,20 +63,30 @@ class References:
     def overlap(self, candidates: Captions, image: Ints) -> list[Overlap]:
         """What candidate c shares with each reference of picture `image[c]`, for each order."""
         pairs = self.per_image[image]
-        owner = np.repeat(np.arange(len(image)), pairs)
+        candidate = np.repeat(np.arange(len(image)), pairs)
         reference = _ranges(self.first[image], pairs)
         orders = zip(self.numbering.count(candidates), self.counts, self._first_entry, strict=True)
         overlaps = []
-        for own, theirs, first_entry in orders:
+        for candidate_counts, reference_counts, first_entry in orders:
             start = first_entry[reference]
             entries = first_entry[reference + 1] - start
-            their_entry = _ranges(start, entries)
+            reference_entry = _ranges(start, entries)
             pair = np.repeat(np.arange(len(reference)), entries)
-            gram = theirs.gram[their_entry]
-            size = 1 + max(int(own.gram.max(initial=0)), int(gram.max(initial=0)))
-            place, found = find(own.caption * size + own.gram, owner[pair] * size + gram)
-            shared = (pair[found], place[found], their_entry[found])
-            overlaps.append(Overlap(own, theirs, owner, reference, *shared))
+            gram = reference_counts.gram[reference_entry]
+            size = 1 + max(int(candidate_counts.gram.max(initial=0)), int(gram.max(initial=0)))
+            candidate_keys = candidate_counts.caption * size + candidate_counts.gram
+            candidate_entry, shared = find(candidate_keys, candidate[pair] * size + gram)
+            overlaps.append(
+                Overlap(
+                    candidate_counts,
+                    reference_counts,
+                    candidate,
+                    reference,
+                    pair[shared],
+                    candidate_entry[shared],
+                    reference_entry[shared],
+                )
+            )
         return overlaps
 
 

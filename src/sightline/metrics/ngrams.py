@@ -120,12 +120,12 @@ class Numbering:
 
     def _number(self, order: int, keys: Ints, grow: bool) -> Ints:
         known, numbers = self._keys[order - 1], self._numbers[order - 1]
-        place, found = find(known, keys)
+        place, numbered = find(known, keys)
         result = np.empty(len(keys), np.int64)
-        result[found] = numbers[place[found]]
-        new, inverse = np.unique(keys[~found], return_inverse=True)
+        result[numbered] = numbers[place[numbered]]
+        new, inverse = np.unique(keys[~numbered], return_inverse=True)
         fresh = self.sizes[order - 1] + np.arange(len(new))
-        result[~found] = fresh[inverse]
+        result[~numbered] = fresh[inverse]
         if grow:
             slots = np.searchsorted(known, new)
             self._keys[order - 1] = np.insert(known, slots, new)

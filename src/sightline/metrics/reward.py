@@ -51,17 +51,17 @@ class CiderReward:
         Ids that no reference has are words like any other; they match nothing.
         """
         rows = np.asarray(captions, np.int64)
-        which = np.asarray(image, np.int64)
-        if rows.ndim != 2 or which.shape != rows.shape[:1]:
+        indices = np.asarray(image, np.int64)
+        if rows.ndim != 2 or indices.shape != rows.shape[:1]:
             raise DataError(
-                f"captions of shape {rows.shape} with pictures of shape {which.shape}: "
+                f"captions of shape {rows.shape} with pictures of shape {indices.shape}: "
                 "give (batch, steps) ids and one picture per row"
             )
         pictures = len(self._references.per_image)
-        if which.size and not (which.min() >= 0 and which.max() < pictures):
+        if indices.size and not (indices.min() >= 0 and indices.max() < pictures):
             raise DataError(f"a picture index is outside 0..{pictures - 1}")
         candidates = _checked(self._words(rows))
-        overlaps = self._references.overlap(candidates, which)
+        overlaps = self._references.overlap(candidates, indices)
         return self._consensus.score(overlaps, candidates.lengths, robust=True)
 
     def _words(self, rows: Ints) -> Captions:

@@ -14,7 +14,7 @@ _BETA = 1.2  # recall counts more than precision
 _CELLS = 1 << 17  # of one row of the tables of many pairs; small enough for the processor's cache
 # The reference splits at spaces, so an empty caption is one empty word, which an empty reference
 # matches. Padding must match nothing.
-_EMPTY, _PAD_OWN, _PAD_THEIRS = -1, -2, -3
+_EMPTY, _PAD_CANDIDATE, _PAD_REFERENCE = -1, -2, -3
 
 
 class RougeL:
@@ -36,12 +36,13 @@ class RougeL:
 
     def of(self, corpus: Corpus) -> Score:
         """Score a corpus whose word ids other metrics may share."""
-        own, theirs = _spell_out_empty(corpus.candidates), corpus.references
-        others = _spell_out_empty(theirs.captions)
-        common = _longest_common(own, others, theirs.images)
+        images, first = corpus.references.images, corpus.references.first
+        candidates = _spell_out_empty(corpus.candidates)
+        references = _spell_out_empty(corpus.references.captions)
+        common = _longest_common(candidates, references, images)
         # Best precision and best recall, which need not come from the same reference.
-        precision = np.maximum.reduceat(common / own.lengths[theirs.images], theirs.first)
-        recall = np.maximum.reduceat(common / others.lengths, theirs.first)
+        precision = np.maximum.reduceat(common / candidates.lengths[images], first)
+        recall = np.maximum.reduceat(common / references.lengths, first)
         both = np.where(precision > 0, recall + _BETA**2 * precision, 1.0)
         per_image = (1 + _BETA**2) * precision * recall / both
         return Score("ROUGE-L", float(per_image.mean()), per_image)
@@ -68,33 +69,33 @@ def _spell_out_empty(captions: Captions) -> Captions:
     return Captions(ids, np.maximum(captions.lengths, 1))
 
 
-def _longest_common(own: Captions, theirs: Captions, image: Ints) -> Ints:
+def _longest_common(candidates: Captions, references: Captions, image: Ints) -> Ints:
     """Length of the longest common subsequence of each reference and its picture's candidate."""
     result = np.empty(len(image), np.int64)
-    longer = np.maximum(own.lengths[image], theirs.lengths)
+    longer = np.maximum(candidates.lengths[image], references.lengths)
     order = np.argsort(-longer)  # pairs of one size side by side: little padding
     start = 0
     while start < len(order):
         longest = int(longer[order[start]])
         pairs = order[start : start + max(1, _CELLS // longest)]
         pairs = pairs[2 * longer[pairs] >= longest]
-        candidates = _padded(own, image[pairs], _PAD_OWN)
-        references = _padded(theirs, pairs, _PAD_THEIRS)
-        row = np.zeros((len(candidates) + 1, len(pairs)), np.int32)
-        for words in references:
+        candidate_words = _padded(candidates, image[pairs], _PAD_CANDIDATE)
+        reference_words = _padded(references, pairs, _PAD_REFERENCE)
+        row = np.zeros((len(candidate_words) + 1, len(pairs)), np.int32)
+        for words in reference_words:
             # L[i, j] = max(L[i - 1, j], L[i, j - 1], L[i - 1, j - 1] + (words equal)); the second
             # term is a running maximum, so a whole row is computed at once, for all pairs.
-            grown = np.maximum(row[1:], row[:-1] + (candidates == words))
+            grown = np.maximum(row[1:], row[:-1] + (candidate_words == words))
             np.maximum.accumulate(grown, axis=0, out=row[1:])
         result[pairs] = row[-1]
         start += len(pairs)
     return result
 
 
-def _padded(captions: Captions, which: Ints, pad: int) -> Ints:
+def _padded(captions: Captions, chosen: Ints, pad: int) -> Ints:
     """The chosen captions as columns of one array."""
-    lengths = captions.lengths[which]
+    lengths = captions.lengths[chosen]
     steps = np.arange(lengths.max())[:, None]
     inside = steps < lengths
-    place = np.where(inside, captions.starts[which] + steps, 0)
+    place = np.where(inside, captions.starts[chosen] + steps, 0)
     return np.where(inside, captions.ids[place], pad)

@@ -91,9 +91,10 @@ class MeteorData:
         bounds = np.searchsorted(owners, np.arange(len(sentences) + 1)).tolist()
         captions = []
         for words, (first, end) in zip(sentences, itertools.pairwise(bounds), strict=True):
-            own = phrases[first:end]
-            sources = [pair for pair in zip(own, targets[first:end], strict=True) if pair[1]]
-            captions.append(Caption(words, own, frozenset([p.node for p in own]), sources))
+            contained = phrases[first:end]
+            sources = [pair for pair in zip(contained, targets[first:end], strict=True) if pair[1]]
+            contained_nodes = frozenset([phrase.node for phrase in contained])
+            captions.append(Caption(words, contained, contained_nodes, sources))
         return captions
 
     def in_table_order(self, node: int, targets: frozenset[int]) -> list[int]:
@@ -114,8 +115,8 @@ class MeteorData:
         sought = text.encode(errors="surrogatepass")
         places = range(len(starts) - 1)
         place = bisect_left(places, sought, key=lambda n: letters[starts[n] : starts[n + 1]])
-        found = place in places and letters[starts[place] : starts[place + 1]] == sought
-        return place if found else -1
+        known = place in places and letters[starts[place] : starts[place + 1]] == sought
+        return place if known else -1
 
     def _word(self, text: str) -> Word:
         word = self._words.get(text)
@@ -152,12 +153,12 @@ class MeteorData:
         if len(self._targets) >= _REMEMBERED:
             self._targets.clear()
         known = self._targets
-        unique, which = np.unique(nodes, return_inverse=True)
+        unique, inverse = np.unique(nodes, return_inverse=True)
         for node, row in zip(unique.tolist(), self._source_rows(unique).tolist(), strict=True):
             if node not in known:
                 known[node] = frozenset(self._row("target", row)) or _NOTHING
         targets = [known[node] for node in unique.tolist()]
-        return [targets[number] for number in which.tolist()]
+        return [targets[number] for number in inverse.tolist()]
 
     def _walk(self, sentences: Sequence[Sequence[Word]]) -> tuple[Ints, Ints, Ints]:
         """Walk the trie from every word of every sentence at once.
@@ -175,9 +176,9 @@ class MeteorData:
             following = flat[places + length - 1]
             known = following >= 0
             keys = nodes[known] * vocabulary + following[known]
-            unique, which = np.unique(keys, return_inverse=True)
+            unique, inverse = np.unique(keys, return_inverse=True)
             edge = np.minimum(edges.searchsorted(unique), len(edges) - 1)
-            reached = np.where(edges[edge] == unique, edge + 1, 0)[which]
+            reached = np.where(edges[edge] == unique, edge + 1, 0)[inverse]
             places, nodes = places[known][reached > 0], reached[reached > 0]
             if not len(places):
                 break

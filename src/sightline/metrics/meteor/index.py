@@ -73,9 +73,9 @@ class Source:
         inflate = zlib.decompressobj(wbits=31)
         rest = b""
         reads = -(-self.table.stat().st_size // _READ)
-        what = "indexing METEOR's paraphrases, once"
+        description = "indexing METEOR's paraphrases, once"
         with self.table.open("rb") as table:
-            for _ in progress(range(reads), what, total=reads, unit="megabyte"):
+            for _ in progress(range(reads), description, total=reads, unit="megabyte"):
                 # Lines come in threes: probability, phrase, paraphrase.
                 lines = (rest + inflate.decompress(table.read(_READ))).split(b"\n")
                 whole = (len(lines) - 1) // 3 * 3
@@ -124,9 +124,9 @@ def _trie(flat: Array, lengths: Array, words: int) -> tuple[Array, Array]:
     for depth in range(lengths.max()):
         alive = np.flatnonzero(lengths > depth)
         keys = nodes[alive] * np.int64(words) + flat[begins[alive] + depth]
-        level, which = np.unique(keys, return_inverse=True)
+        level, inverse = np.unique(keys, return_inverse=True)
         edges.append(level)
-        nodes[alive] = which + made
+        nodes[alive] = inverse + made
         made += len(level)
     return np.concatenate(edges), nodes
 

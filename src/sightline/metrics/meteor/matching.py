@@ -89,7 +89,12 @@ class Candidate:
         """Paraphrases of a phrase in a caption, in the order of the table, then of the words."""
         nodes = targets & caption.nodes
         ordered = self._data.in_table_order(phrase.node, nodes) if len(nodes) > 1 else nodes
-        return [found for node in ordered for found in caption.phrases if found.node == node]
+        return [
+            paraphrase
+            for node in ordered
+            for paraphrase in caption.phrases
+            if paraphrase.node == node
+        ]
 
 
 def _matched(phrase: Phrase, other: Phrase) -> Match:

@@ -60,12 +60,12 @@ class Meteor:
         self, candidates: Sequence[str], references: Sequence[Sequence[str]]
     ) -> Floats:
         """The counts of each picture against its best reference, the first of equals."""
-        own = self._captions(candidates)
-        theirs = iter(self._captions([text for texts in references for text in texts]))
+        candidate_captions = self._captions(candidates)
+        reference_captions = iter(self._captions([text for texts in references for text in texts]))
         counts = []
-        for caption, texts in zip(own, references, strict=True):
+        for caption, texts in zip(candidate_captions, references, strict=True):
             candidate = Candidate(caption, self._data)
-            for reference in (next(theirs) for _ in texts):
+            for reference in (next(reference_captions) for _ in texts):
                 chosen = align(candidate.match(reference), len(caption.words))
                 counts.append(_count(caption, reference, chosen))
         statistics = np.array(counts, np.float64)
@@ -100,23 +100,26 @@ def _count(candidate: Caption, reference: Caption, chosen: Sequence[Match]) -> l
     Words; function words; for each matcher the matched content words, then function words; chunks;
     matched words.
     """
-    own, theirs = candidate.words, reference.words
+    candidate_words, reference_words = candidate.words, reference.words
     matched = [0] * (4 * len(MATCHERS))
-    own_matched = their_matched = chunks = 0
-    own_end = their_end = -1
+    candidate_matched = reference_matched = chunks = 0
+    candidate_end = reference_end = -1
     for start, length, other, other_length, matcher in chosen:
-        for word in own[other : other + other_length]:
+        for word in candidate_words[other : other + other_length]:
             matched[4 * matcher + 2 * word.is_function] += 1
-        for word in theirs[start : start + length]:
+        for word in reference_words[start : start + length]:
             matched[4 * matcher + 2 * word.is_function + 1] += 1
-        own_matched += other_length
-        their_matched += length
-        chunks += other != own_end or start != their_end
-        own_end, their_end = other + other_length, start + length
-    if chunks == 1 and own_matched == len(own) and their_matched == len(theirs):
+        candidate_matched += other_length
+        reference_matched += length
+        chunks += other != candidate_end or start != reference_end
+        candidate_end, reference_end = other + other_length, start + length
+    lengths = [len(candidate_words), len(reference_words)]
+    if chunks == 1 and [candidate_matched, reference_matched] == lengths:
         chunks = 0  # in one piece from end to end: no penalty, neither here nor in the corpus
-    functions = [sum(word.is_function for word in words) for words in (own, theirs)]
-    return [len(own), len(theirs), *functions, *matched, chunks, own_matched, their_matched]
+    functions = [
+        sum(word.is_function for word in words) for words in (candidate_words, reference_words)
+    ]
+    return [*lengths, *functions, *matched, chunks, candidate_matched, reference_matched]
 
 
 def _meteor(sums: Floats) -> Floats:

@@ -108,6 +108,6 @@ def _reason(errors: str) -> str:
 
 def _f_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """F-scores under our names; what the tool leaves undefined (null, or NaN) is left out."""
-    found = {ours: scores.get(theirs, {}).get("f") for theirs, ours in _CATEGORIES.items()}
-    defined = {name: float(value) for name, value in found.items() if value is not None}
+    values = {name: scores.get(key, {}).get("f") for key, name in _CATEGORIES.items()}
+    defined = {name: float(value) for name, value in values.items() if value is not None}
     return {"all": 0.0} | {name: value for name, value in defined.items() if value == value}
