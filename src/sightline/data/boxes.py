@@ -62,7 +62,7 @@ def _instances(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
     wanted = {image.id: image.name for image in dataset} | {
         image.name: image.name for image in dataset
     }
-    found: dict[str, list[Grounding]] = defaultdict(list)
+    groundings: dict[str, list[Grounding]] = defaultdict(list)
     for number, record in enumerate(field(content, "annotations", list, str(path))):
         where = f"{path}, annotation {number}"
         picture = listed.get(field(record, "image_id", (int, str), where))
@@ -75,8 +75,8 @@ def _instances(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
         x, y, w, h = field(record, "bbox", list, where)
         box = _fractions(x, y, x + w, y + h, picture["width"], picture["height"])
         if _has_area(box):
-            found[name].append(Grounding(names[category], (box,)))
-    return {name: tuple(groundings) for name, groundings in found.items()}
+            groundings[name].append(Grounding(names[category], (box,)))
+    return {name: tuple(boxes) for name, boxes in groundings.items()}
 
 
 def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
@@ -84,7 +84,7 @@ def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Grou
     if not (isinstance(content, dict) and content.get("format") == 1):
         raise DataError(f'{path}: neither COCO instances nor compact Entities ("format": 1)')
     records = field(content, "images", dict, str(path))
-    found = {}
+    groundings = {}
     for image in dataset:
         record = records.get(image.name) or records.get(Path(image.name).name)
         if record is None:
@@ -98,8 +98,10 @@ def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Grou
             for sentence in field(record, "sentences", list, where)
         ]
         size = (field(record, "width", int, where), field(record, "height", int, where))
-        found[image.name] = _ground(image, field(record, "boxes", dict, where), size, sentences)
-    return found
+        groundings[image.name] = _ground(
+            image, field(record, "boxes", dict, where), size, sentences
+        )
+    return groundings
 
 
 def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
@@ -107,15 +109,15 @@ def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
     annotations, sentences = path / "Annotations", path / "Sentences"
     if not (annotations.is_dir() and sentences.is_dir()):
         raise DataError(f"{path}: a folder of Entities has Annotations/ and Sentences/ in it")
-    found = {}
+    groundings = {}
     for image in dataset:
         stem = Path(image.name).stem
         xml, text = annotations / f"{stem}.xml", sentences / f"{stem}.txt"
         if xml.is_file() and text.is_file():
             boxes, size = _read_xml(xml)
             lines = (line for _, line in read_lines(text))
-            found[image.name] = _ground(image, boxes, size, map(_read_sentence, lines))
-    return found
+            groundings[image.name] = _ground(image, boxes, size, map(_read_sentence, lines))
+    return groundings
 
 
 def _read_xml(path: Path) -> tuple[dict[str, list[list[int]]], tuple[int, int]]:
@@ -170,7 +172,7 @@ def _ground(
         )
         for chain, edges in boxes.items()
     }
-    found = []
+    groundings = []
     for words, phrases in sentences:
         tokens = tokenize(" ".join(words))
         caption = by_tokens.get(tuple(tokens))
@@ -184,8 +186,8 @@ def _ground(
             span = (before, before + len(named))
             if caption is not None and tokens[slice(*span)] == named:
                 grounding = replace(grounding, caption=caption, span=span)
-            found.append(grounding)
-    return tuple(found)
+            groundings.append(grounding)
+    return tuple(groundings)
 
 
 def _has_area(box: Box) -> bool:

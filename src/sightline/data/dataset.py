@@ -73,10 +73,10 @@ class CaptionDataset:
         """The pictures of one split; an error that names the splits there are, if it is empty."""
         chosen = tuple(image for image in self.images if image.split == name)
         if not chosen:
-            there = sorted({image.split for image in self.images if image.split})
+            splits = sorted({image.split for image in self.images if image.split})
             raise DataError(
                 f"no picture is in split '{name}': the dataset has "
-                + (", ".join(f"'{split}'" for split in there) if there else "no splits at all")
+                + (", ".join(f"'{split}'" for split in splits) if splits else "no splits at all")
             )
         return chosen
 

@@ -18,7 +18,7 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
     fractions of the picture.
     """
     base = images or path.parent
-    found = []
+    captioned_images = []
     for number, line in read_lines(path):
         where = f"{path}, line {number}"
         try:
@@ -29,7 +29,7 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
         captions = field(record, "captions", list, where)
         if not all(isinstance(caption, str) for caption in captions):
             raise DataError(f"{where}: 'captions' must be a list of strings")
-        found.append(
+        captioned_images.append(
             CaptionedImage(
                 name=name,
                 picture=base / name,
@@ -42,7 +42,7 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
                 id=optional_field(record, "id", (int, str), name, where),
             )
         )
-    return CaptionDataset(tuple(found), format="jsonl")
+    return CaptionDataset(tuple(captioned_images), format="jsonl")
 
 
 def _grounding(record: Any, captions: int, where: str) -> Grounding:

@@ -67,14 +67,14 @@ def _read_folder(folder: Path, images: Path | None) -> CaptionDataset:
     if (folder / "captions.jsonl").is_file():
         return read_jsonl(folder / "captions.jsonl", images)
     for base in (folder, folder / "annotations"):
-        if found := sorted(base.glob("dataset_*.json")):
-            return read_karpathy(_the_only(found), images)
-        if found := sorted(base.glob("captions_*.json")):
-            return read_coco(found, images)
+        if karpathy_files := sorted(base.glob("dataset_*.json")):
+            return read_karpathy(_the_only(karpathy_files), images)
+        if coco_files := sorted(base.glob("captions_*.json")):
+            return read_coco(coco_files, images)
     token_files = sorted([*folder.glob("*token.txt"), *folder.glob("*.token")])
     # Flickr8k also comes with its captions as lemmas: nobody's words.
-    if found := [file for file in token_files if ".lemma." not in file.name]:
-        return read_flickr8k(_the_only(found), images)
+    if caption_files := [file for file in token_files if ".lemma." not in file.name]:
+        return read_flickr8k(_the_only(caption_files), images)
     raise DataError(
         f"{folder}: no caption file in this folder; expected captions.jsonl, dataset_*.json, "
         "captions_*.json or *.token.txt"
@@ -91,14 +91,14 @@ def _the_only(files: list[Path]) -> Path:
 def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
     """Karpathy's `dataset_flickr8k.json`, `dataset_flickr30k.json`, `dataset_coco.json`."""
     base = images or _find_pictures(path.parent)
-    found = []
+    captioned_images = []
     for number, record in enumerate(field(load_json(path), "images", list, str(path))):
         where = f"{path}, image {number}"
         file_name = field(record, "filename", str, where)
         sentences = field(record, "sentences", list, where)
         part = optional_field(record, "filepath", str, "", where)  # COCO: train2014 or val2014
         folders = (base / part, path.parent.parent / part) if part else ()
-        found.append(
+        captioned_images.append(
             CaptionedImage(
                 name=file_name,
                 picture=next(filter(Path.is_dir, folders), base) / file_name,
@@ -107,12 +107,12 @@ def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
                 id=optional_field(record, "cocoid", int, file_name, where),
             )
         )
-    return CaptionDataset(tuple(found), format="karpathy")
+    return CaptionDataset(tuple(captioned_images), format="karpathy")
 
 
 def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
     """COCO's `captions_*.json`: one file per split, the split taken from the file's name."""
-    found: list[CaptionedImage] = []
+    captioned_images: list[CaptionedImage] = []
     orphans: list[tuple[str, str]] = []
     for path in paths:
         content = load_json(path)
@@ -128,7 +128,7 @@ def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
             where = f"{path}, image {number}"
             file_name = field(record, "file_name", str, where)
             picture_id = field(record, "id", (int, str), where)
-            found.append(
+            captioned_images.append(
                 CaptionedImage(
                     name=file_name,
                     picture=base / file_name,
@@ -138,7 +138,7 @@ def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
                 )
             )
         orphans += [(str(key), text) for key, texts in captions.items() for text in texts]
-    return CaptionDataset(tuple(found), tuple(orphans), format="coco")
+    return CaptionDataset(tuple(captioned_images), tuple(orphans), format="coco")
 
 
 def _coco_folders(captions: Path) -> list[Path]:
@@ -164,12 +164,12 @@ def read_flickr8k(path: Path, images: Path | None = None) -> CaptionDataset:
             for _, name in read_lines(listing):
                 splits.setdefault(name.strip(), []).append(split)
     # A picture named by two lists appears once in each split: data.check reports that.
-    found = [
+    captioned_images = [
         CaptionedImage(name, base / name, tuple(captions.get(name, ())), split)
         for name in dict.fromkeys([*captions, *splits])
         for split in splits.get(name, [None])
     ]
-    return CaptionDataset(tuple(found), format="flickr8k")
+    return CaptionDataset(tuple(captioned_images), format="flickr8k")
 
 
 def _find_pictures(folder: Path, also: list[Path] | None = None) -> Path:

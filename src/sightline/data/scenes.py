@@ -226,16 +226,16 @@ def _make_thing(
 
 def _distractors(random: np.random.Generator, level: Difficulty, marks: list[Mark]) -> list[Mark]:
     """Small grey shapes wherever there is room."""
-    found: list[Mark] = []
+    distractors: list[Mark] = []
     for _ in range(int(random.integers(level.distractors + 1))):
         x, y = random.uniform(0.08, 0.92, 2)
         mark = Mark(str(random.choice(list(SHAPES))), GREY, float(x), float(y), 0.05)
         if all(
             np.hypot(mark.x - other.x, mark.y - other.y) > mark.radius + 1.45 * other.radius
-            for other in (*marks, *found)
+            for other in (*marks, *distractors)
         ):
-            found.append(mark)
-    return found
+            distractors.append(mark)
+    return distractors
 
 
 def _fill(template: str, things: list[tuple[str, ...]]) -> tuple[list[str], list[tuple[int, int]]]:

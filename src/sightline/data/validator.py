@@ -118,12 +118,12 @@ def _check_listing(dataset: CaptionDataset) -> Iterator[Finding]:
     splits: dict[str, list[str | None]] = defaultdict(list)
     for image in dataset:
         splits[image.name].append(image.split)
-    for name, found in splits.items():
-        named = dict.fromkeys(split for split in found if split is not None)
+    for name, listings in splits.items():
+        named = dict.fromkeys(split for split in listings if split is not None)
         if len(named) > 1:
             yield Finding(TWO_SPLITS, name, " and ".join(named))
-        if len(found) > max(len(named), 1):
-            yield Finding(LISTED_TWICE, name, f"{len(found)} times")
+        if len(listings) > max(len(named), 1):
+            yield Finding(LISTED_TWICE, name, f"{len(listings)} times")
     for name, count in Counter(name for name, _ in dataset.orphans).items():
         yield Finding(NO_PICTURE, name, f"{count} captions")
 
