@@ -65,8 +65,8 @@ def draw_explanations(report: Report) -> "Figure":
                 fontsize=10,
             )
             for panel, (title, place, word) in zip(panels[row, 1:], block, strict=False):
-                found = heatmap(explained[method, place, word], _SIDE)
-                panel.imshow(colours.overlay(report.picture, found.values))
+                relevance = heatmap(explained[method, place, word], _SIDE)
+                panel.imshow(colours.overlay(report.picture, relevance.values))
                 if row == number * len(methods):
                     panel.set_title(title, fontsize=11)
     figure.suptitle(report.caption.text, fontsize=13, wrap=True)
@@ -78,8 +78,8 @@ def _explained_words(report: Report) -> list[tuple[str, int, str]]:
     """Titles, places and words, as they stand in the caption; then those that it does not say."""
     said = [(_title(word), place, word.text) for place, word in enumerate(report.caption.words)]
     unsaid = [
-        (f"not: {_title(other.word)}", other.place, other.word.text)
-        for other in report.counterfactuals
+        (f"not: {_title(counterfactual.word)}", counterfactual.place, counterfactual.word.text)
+        for counterfactual in report.counterfactuals
     ]
     asked = {(why.place, why.word) for why in report.explanations}
     return [column for column in said + unsaid if column[1:] in asked]

@@ -45,16 +45,16 @@ def show_explanation(explanation: Explanation) -> str:
     >>> "LRP of “cat”" in show_explanation(why)
     True
     """
-    found = heatmap(explanation, _SIDE)
-    ground = explanation.picture or Image.new("L", found.values.shape[::-1], 128)
-    said = summary(explanation, found)
+    relevance = heatmap(explanation, _SIDE)
+    ground = explanation.picture or Image.new("L", relevance.values.shape[::-1], 128)
+    said = summary(explanation, relevance)
     strengths = explanation.words / (np.abs(explanation.words).max() or 1)
     before = " ".join(
         _underlined(text, float(strength))
         for text, strength in zip(explanation.previous, strengths, strict=True)
     )
     return (
-        f"<figure style='margin:0'>{_embed(colours.overlay(ground, found.values), said)}"
+        f"<figure style='margin:0'>{_embed(colours.overlay(ground, relevance.values), said)}"
         f"<figcaption><p style='font-size:120%'>{before} <b>{escape(explanation.word)}</b></p>"
         f"<p>{escape(said)}</p><p>{COLOURS} {find_method(explanation.method).sentence}</p>"
         "</figcaption></figure>"

@@ -76,7 +76,9 @@ def _button(word: Word, kind: str = "word") -> str:
 def _counterfactual_line(report: Report) -> str:
     if not report.counterfactuals:
         return ""
-    chips = "\n".join(_button(other.word, "word other") for other in report.counterfactuals)
+    chips = "\n".join(
+        _button(counterfactual.word, "word other") for counterfactual in report.counterfactuals
+    )
     return f'<p class="unsaid"><span class="quiet">and why not</span>\n{chips}</p>'
 
 
@@ -97,7 +99,10 @@ def _content(report: Report) -> dict[str, Any]:
     """What the page's script reads: words said, then unsaid, and explanations of them by number."""
     words = report.caption.words
     said = [(place, word.text) for place, word in enumerate(words)]
-    asked = said + [(other.place, other.word.text) for other in report.counterfactuals]
+    asked = said + [
+        (counterfactual.place, counterfactual.word.text)
+        for counterfactual in report.counterfactuals
+    ]
     explanations = [
         _explanation(why, asked.index((why.place, why.word))) for why in report.explanations
     ]
@@ -107,7 +112,7 @@ def _content(report: Report) -> dict[str, Any]:
             {"name": name, "sentence": find_method(name).sentence} for name in report.methods
         ],
         "words": [_said(place, word) for place, word in enumerate(words)]
-        + [_counterfactual(other, words) for other in report.counterfactuals],
+        + [_counterfactual(counterfactual, words) for counterfactual in report.counterfactuals],
         "explanations": explanations,
         "first": _first(report, explanations),
     }
@@ -117,9 +122,10 @@ def _first(report: Report, explanations: list[dict[str, Any]]) -> int:
     """The word shown first: one that was asked for, or the content word most of the picture."""
     if report.counterfactuals:
         return len(report.caption.words)
-    own = [why for why in report.explanations if why.method == report.methods[0]]
+    shown = [why for why in report.explanations if why.method == report.methods[0]]
     most = max(
-        range(len(own)), key=lambda number: (is_content(own[number].word), own[number].image_share)
+        range(len(shown)),
+        key=lambda number: (is_content(shown[number].word), shown[number].image_share),
     )
     return int(explanations[most]["word"])
 
@@ -135,23 +141,23 @@ def _said(place: int, word: Word) -> dict[str, Any]:
     }
 
 
-def _counterfactual(other: Counterfactual, words: tuple[Word, ...]) -> dict[str, Any]:
-    if other.place < len(words):
-        instead = words[other.place]
+def _counterfactual(counterfactual: Counterfactual, words: tuple[Word, ...]) -> dict[str, Any]:
+    if counterfactual.place < len(words):
+        instead = words[counterfactual.place]
         where = f"instead of “{instead.text}” ({likelihood(instead.log_probability)})"
     else:
         where = "after the last word"
-    text = f"As word {other.place + 1}, {where}, the captioner gave it "
-    text += f"{likelihood(other.word.log_probability)}."
-    if other.word.log_probability == max(other.everywhere):
+    text = f"As word {counterfactual.place + 1}, {where}, the captioner gave it "
+    text += f"{likelihood(counterfactual.word.log_probability)}."
+    if counterfactual.word.log_probability == max(counterfactual.everywhere):
         text += " Nowhere in this caption was it likelier."
     return {
-        "heading": f"Why not “{other.word.text}”?",
-        "place": other.place,
+        "heading": f"Why not “{counterfactual.word.text}”?",
+        "place": counterfactual.place,
         "said": False,
         "likelihood": text,
-        "alternatives": _alternatives(other.word),
-        "support": _support(other.word),
+        "alternatives": _alternatives(counterfactual.word),
+        "support": _support(counterfactual.word),
     }
 
 
@@ -165,23 +171,24 @@ def _alternatives(word: Word) -> list[dict[str, Any]]:
 def _support(word: Word) -> dict[str, str] | None:
     if word.support is None:
         return None
-    found = word.support
-    evidence = ", ".join(f"{name} {value:.2f}" for name, value in found.evidence.items())
+    support = word.support
+    evidence = ", ".join(f"{name} {value:.2f}" for name, value in support.evidence.items())
+    verdict = support.verdict
     return {
-        "style": _STYLES[found.verdict],
-        "text": f"{MARKS[found.verdict]} {found.verdict.capitalize()}: support {found.score:.2f}",
+        "style": _STYLES[verdict],
+        "text": f"{MARKS[verdict]} {verdict.capitalize()}: support {support.score:.2f}",
         "evidence": f"Made of {evidence}." if evidence else "",
     }
 
 
 def _explanation(why: Explanation, word: int) -> dict[str, Any]:
-    found = heatmap(why, _SIDE)
+    relevance = heatmap(why, _SIDE)
     content: dict[str, Any] = {
         "word": word,
         "method": why.method,
-        "map": png_uri(found.levels()),
-        "scale": found.scale,
-        "summary": summary(why, found),
+        "map": png_uri(relevance.levels()),
+        "scale": relevance.scale,
+        "summary": summary(why, relevance),
         "underlines": [0.0] * len(why.words),
     }
     if why.words.any():

@@ -45,7 +45,7 @@ def readable(word: str) -> str:
     return f"({word[1:-1]})" if word in ("<start>", "<end>", "<unknown>") else word
 
 
-def summary(explanation: Explanation, found: Heatmap) -> str:
+def summary(explanation: Explanation, heatmap: Heatmap) -> str:
     """An explanation in a sentence or two, for whoever does not see the colours.
 
     >>> import numpy as np
@@ -55,8 +55,8 @@ def summary(explanation: Explanation, found: Heatmap) -> str:
     'Attention of “cat”: nothing in the picture.'
     """
     places = [
-        f"{what} the word {place}"
-        for what, place in (("for", found.strongest(1)), ("against", found.strongest(-1)))
+        f"{side} the word {place}"
+        for side, place in (("for", heatmap.strongest(1)), ("against", heatmap.strongest(-1)))
         if place is not None
     ]
     said = f"{find_method(explanation.method).label} of “{readable(explanation.word)}”: "
