@@ -38,8 +38,8 @@ def caption_cached(
         for start in range(0, len(rows), batch_size):
             batch = cache.regions(rows[start : start + batch_size]).to(device)
             batch = trainable(batch) if trainable else batch
-            found = beam_search(model, model.encode(batch), options)
-            captions += [vocabulary.decode(best) for best in found.tokens[:, 0].tolist()]
+            hypotheses = beam_search(model, model.encode(batch), options)
+            captions += [vocabulary.decode(best) for best in hypotheses.tokens[:, 0].tolist()]
             bar.update(len(batch))
     return captions
 
@@ -51,4 +51,4 @@ def score_captions(
 ) -> dict[str, float]:
     """Corpus scores by name, BLEU-1 … CIDEr-D, against the pictures' own captions."""
     references = [image.captions for image in images]
-    return {name: found.corpus for name, found in score(captions, references, metrics).items()}
+    return {name: result.corpus for name, result in score(captions, references, metrics).items()}

@@ -33,25 +33,25 @@ def grounded_words(words: Sequence[str], image: CaptionedImage) -> dict[int, Box
             categories[thing.label].update(thing.boxes)
         else:
             nouns[thing.label.split()[-1]].update(thing.boxes)
-    found = {place: nouns[word] for place, word in enumerate(words) if word in nouns}
+    grounded = {place: nouns[word] for place, word in enumerate(words) if word in nouns}
     for place, named in _named_categories(words) if categories else ():
         boxes = set[Box]().union(*(categories[name] for name in named if name in categories))
         if boxes:
-            found[place] = found.get(place, set()) | boxes
-    return {place: tuple(sorted(found[place])) for place in sorted(found)}
+            grounded[place] = grounded.get(place, set()) | boxes
+    return {place: tuple(sorted(grounded[place])) for place in sorted(grounded)}
 
 
 def _named_categories(words: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
     """The places where COCO's categories are named; of a name of several words, the last one's."""
-    found, start = [], 0
+    categories, start = [], 0
     for mention in mentions(" ".join(words)):
         name = mention.words.split()
         for end in range(start + len(name), len(words) + 1):
             if list(words[end - len(name) : end]) == name:
-                found.append((end - 1, mention.categories))
+                categories.append((end - 1, mention.categories))
                 start = end
                 break
-    return found
+    return categories
 
 
 def inside(boxes: Boxes, height: int, width: int) -> NDArray[np.bool_]:

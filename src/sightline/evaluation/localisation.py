@@ -54,8 +54,8 @@ class Localisation:
 
         >>> shares = np.array([[0.2], [0.4], [0.9]])
         >>> one = np.ones(3)
-        >>> found = Localisation("lrp", np.array([0, 0, 1]), one, shares, shares, one, one)
-        >>> found.score.corpus, found.score.per_image.round(2).tolist()
+        >>> measured = Localisation("lrp", np.array([0, 0, 1]), one, shares, shares, one, one)
+        >>> measured.score.corpus, measured.score.per_image.round(2).tolist()
         (0.5, [0.3, 0.9])
         """
         _, number = np.unique(self.pictures, return_inverse=True)
@@ -76,17 +76,17 @@ class RunLocalisation:
 
     run: str
     model: str
-    found: list[Localisation]
+    localisations: list[Localisation]
 
 
-def correctness(relevance: NDArray[Any], there: NDArray[np.bool_]) -> Floats:
-    """Eq. 9 `(thresholds,)` of relevance `(H, W)`, where `there` is what lies inside the boxes.
+def correctness(relevance: NDArray[Any], mask: NDArray[np.bool_]) -> Floats:
+    """Eq. 9 `(thresholds,)` of relevance `(H, W)`, where `mask` is what lies inside the boxes.
 
     Nothing positive at all is nothing inside.
 
     >>> relevance = np.array([[4.0, 1.0, -3.0, 3.0]])
-    >>> found = correctness(relevance, np.array([[True, True, True, False]]))
-    >>> found[[0, 5]].round(3).tolist()  # of 4 + 1 + 3; from half the largest on, of 4 + 3
+    >>> shares = correctness(relevance, np.array([[True, True, True, False]]))
+    >>> shares[[0, 5]].round(3).tolist()  # of 4 + 1 + 3; from half the largest on, of 4 + 3
     [0.625, 0.571]
     """
     positive = np.clip(relevance.astype(np.float64), 0, None)
@@ -97,7 +97,7 @@ def correctness(relevance: NDArray[Any], there: NDArray[np.bool_]) -> Floats:
     bins = np.minimum((positive / peak * len(THRESHOLDS)).astype(int), len(THRESHOLDS) - 1)
     all_of, of_those = (
         np.bincount(bins[chosen], positive[chosen], len(THRESHOLDS))[::-1].cumsum()[::-1]
-        for chosen in (np.ones_like(there), there)
+        for chosen in (np.ones_like(mask), mask)
     )
     return np.asarray(of_those / all_of)
 
@@ -129,14 +129,17 @@ def localise(
     with bar:
         for number, image in enumerate(chosen):
             if number % _BATCH == 0:
-                batch = [captioner.open(one.picture) for one in chosen[number : number + _BATCH]]
+                pictures = [entry.picture for entry in chosen[number : number + _BATCH]]
+                batch = [captioner.open(picture) for picture in pictures]
                 captions = captioner.caption(batch)
             caption, picture = captions[number % _BATCH], batch[number % _BATCH]
             boxes = grounded_words([word.text for word in caption.words], image)
-            masks = [inside(own, picture.height, picture.width) for own in boxes.values()]
+            masks = [
+                inside(word_boxes, picture.height, picture.width) for word_boxes in boxes.values()
+            ]
             for method in methods if boxes else ():
-                found = captioner.explain(picture, caption, words=list(boxes), method=method)
-                for why, mask in zip(found, masks, strict=True):
+                explanations = captioner.explain(picture, caption, words=list(boxes), method=method)
+                for why, mask in zip(explanations, masks, strict=True):
                     rows[method].append((number, *_measure(why, mask)))
             bar.update()
     if not any(rows.values()):
@@ -173,24 +176,31 @@ def tabulate(runs: Sequence[RunLocalisation]) -> list[dict[str, Any]]:
     """A row for every run and method; intervals hold in 95 of 100 draws of pictures."""
     rows = []
     for run in runs:
-        attention = next((one.score for one in run.found if one.method == "attention"), None)
-        for one in run.found:
+        attention = next(
+            (
+                localisation.score
+                for localisation in run.localisations
+                if localisation.method == "attention"
+            ),
+            None,
+        )
+        for localisation in run.localisations:
             row: dict[str, Any] = {
                 "run": run.run,
                 "model": run.model,
-                "method": one.method,
-                "pictures": len(one.score.per_image),
-                "words": len(one.area),
-                "area": float(one.area.mean()),
-                "inside": one.score.corpus,
-                "interval": interval(one.score),
-                "regions": float(one.regions.mean()),
-                "negative": float(one.negative[:, 0].mean()),
-                "pointed": float(one.pointed.mean()),
+                "method": localisation.method,
+                "pictures": len(localisation.score.per_image),
+                "words": len(localisation.area),
+                "area": float(localisation.area.mean()),
+                "inside": localisation.score.corpus,
+                "interval": interval(localisation.score),
+                "regions": float(localisation.regions.mean()),
+                "negative": float(localisation.negative[:, 0].mean()),
+                "pointed": float(localisation.pointed.mean()),
                 "above_attention": None,
             }
-            if attention is not None and one.method != "attention":
-                above = compare(replace(one.score, name="attention"), attention)
+            if attention is not None and localisation.method != "attention":
+                above = compare(replace(localisation.score, name="attention"), attention)
                 row["above_attention"] = (above.difference, above.low, above.high)
             rows.append(row)
     return rows
@@ -234,12 +244,21 @@ def plot(runs: Sequence[RunLocalisation], path: Path) -> None:
     figure = Figure(figsize=(3.2 * len(runs) + 1.4, 3.4), layout="constrained")
     panels = figure.subplots(1, len(runs), squeeze=False, sharey=True)[0]
     for run, panel in zip(runs, panels, strict=True):
-        for number, one in enumerate(run.found):
+        for number, localisation in enumerate(run.localisations):
             colour = f"C{number}"
-            panel.plot(THRESHOLDS, 100 * one.positive.mean(0), color=colour, label=one.method)
-            if one.negative.any():
-                panel.plot(THRESHOLDS, 100 * one.negative.mean(0), "--", color=colour, linewidth=1)
-        panel.axhline(100 * run.found[0].area.mean(), color="grey", linewidth=1, label="area")
+            panel.plot(
+                THRESHOLDS,
+                100 * localisation.positive.mean(0),
+                color=colour,
+                label=localisation.method,
+            )
+            if localisation.negative.any():
+                panel.plot(
+                    THRESHOLDS, 100 * localisation.negative.mean(0), "--", color=colour, linewidth=1
+                )
+        panel.axhline(
+            100 * run.localisations[0].area.mean(), color="grey", linewidth=1, label="area"
+        )
         panel.set_title(run.run, fontsize=9)
         panel.set_xlabel("threshold")
     panels[0].set_ylabel("inside the boxes (%)")

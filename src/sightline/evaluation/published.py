@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Published:
     """A row of somebody else's table, in percent as it is printed there."""
 
-    what: str
+    system: str
     scores: dict[str, float]
     protocol: str  # how it was measured, where that is not how we do it
 

@@ -190,9 +190,13 @@ def _differences(row: Result, rows: Sequence[Result]) -> str:
     def kind(of: Result) -> tuple[str, int]:
         return of.model, of.objective.count(", then ")
 
-    first = next(other for other in rows if kind(other) == kind(row))
-    other = {k: v for k, v in row.settings.items() if v is not None and v != first.settings.get(k)}
-    return ", ".join(f"{key}={value}" for key, value in other.items()) or "-"
+    first = next(result for result in rows if kind(result) == kind(row))
+    changed = {
+        key: value
+        for key, value in row.settings.items()
+        if value is not None and value != first.settings.get(key)
+    }
+    return ", ".join(f"{key}={value}" for key, value in changed.items()) or "-"
 
 
 def means_to_markdown(rows: Sequence[Result]) -> str:
@@ -212,11 +216,11 @@ def means_to_markdown(rows: Sequence[Result]) -> str:
         alike.setdefault(json.dumps(row.settings | {"seed": None}), []).append(row)
     lines = [
         [
-            ", ".join(row.run for row in own),
-            *(_spread([score(row) for row in own]) for score in columns.values()),
+            ", ".join(row.run for row in repeats),
+            *(_spread([score(row) for row in repeats]) for score in columns.values()),
         ]
-        for own in alike.values()
-        if len({row.settings.get("seed") for row in own}) > 1
+        for repeats in alike.values()
+        if len({row.settings.get("seed") for row in repeats}) > 1
     ]
     return _table(["runs", *columns], lines) if lines else ""
 
@@ -226,7 +230,7 @@ def published_to_markdown() -> str:
     return _table(
         ["published", *SCORES, "how it was measured"],
         [
-            [row.what, *(str(row.scores.get(name, "-")) for name in SCORES), row.protocol]
+            [row.system, *(str(row.scores.get(name, "-")) for name in SCORES), row.protocol]
             for row in PUBLISHED
         ],
     )

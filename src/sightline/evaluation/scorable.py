@@ -217,9 +217,9 @@ def _where_empty(names: Sequence[Id], samples: Sequence[Sequence[str]]) -> Itera
     return (name for name, captions in pairs if not all(text.strip() for text in captions))
 
 
-def _refuse(path: Path, problem: str, found: Iterable[Id], advice: str = "") -> None:
-    """Raise an error that names the first few of what was found, if anything was."""
-    names = list(found)
+def _refuse(path: Path, problem: str, ids: Iterable[Id], advice: str = "") -> None:
+    """Raise an error that names the first few of the ids, if there are any."""
+    names = list(ids)
     if names:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise DataError(f"{path}: {problem} {', '.join(map(str, names[:_SHOWN]))}{more}{advice}")
