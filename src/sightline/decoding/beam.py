@@ -139,9 +139,9 @@ def _choose(
     chosen: list[Tensor] = []
     said = torch.zeros_like(total[:, 0, 0])
     for group in range(options.groups):
-        own, own_scale = total[:, group, None], scale[:, group, None]
-        repelled = own - options.diversity * said[:, None, None] * own_scale[..., None]
-        rows, words = _best(repelled, own_scale, beam)
+        group_total, group_scale = total[:, group, None], scale[:, group, None]
+        penalty = options.diversity * said[:, None, None] * group_scale[..., None]
+        rows, words = _best(group_total - penalty, group_scale, beam)
         parents.append(rows[:, 0] + group * beam)
         chosen.append(words[:, 0])
         said.scatter_add_(1, words[:, 0], torch.ones_like(words[:, 0], dtype=said.dtype))

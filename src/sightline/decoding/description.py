@@ -73,9 +73,9 @@ def _words(
             text=vocabulary.words[token],
             log_probability=float(details.log_probs[row][t]),
             alternatives=tuple(
-                (vocabulary.words[other], log_prob)
-                for other, log_prob in zip(alternatives[t], log_probs[t], strict=True)
-                if other != token
+                (vocabulary.words[alternative], log_prob)
+                for alternative, log_prob in zip(alternatives[t], log_probs[t], strict=True)
+                if alternative != token
             ),
             attention=tuple(details.attention[row][t][visible].tolist()),
             signals={name: float(signal[row][t]) for name, signal in details.signals.items()},

@@ -29,13 +29,13 @@ class Ensemble(CaptionModel):
         return self._join([member.encode(regions) for member in self._models()])
 
     def start(self, memory: Memory, rows: int = 1) -> State:
-        parts = zip(self._models(), self._split(memory), strict=True)
-        return self._join([member.start(own_memory, rows) for member, own_memory in parts])
+        pairs = zip(self._models(), self._split(memory), strict=True)
+        return self._join([member.start(member_memory, rows) for member, member_memory in pairs])
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
         steps = [
-            member.step(tokens, own_state, own_memory)
-            for member, own_state, own_memory in zip(
+            member.step(tokens, member_state, member_memory)
+            for member, member_state, member_memory in zip(
                 self._models(), self._split(state), self._split(memory), strict=True
             )
         ]
@@ -61,6 +61,6 @@ class Ensemble(CaptionModel):
     def _split(self, joined: dict[str, Tensor]) -> list[dict[str, Tensor]]:
         parts: list[dict[str, Tensor]] = [{} for _ in self.members]
         for name, tensor in joined.items():
-            number, _, own_name = name.partition(".")
-            parts[int(number)][own_name] = tensor
+            number, _, key = name.partition(".")
+            parts[int(number)][key] = tensor
         return parts
