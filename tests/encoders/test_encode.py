@@ -1,5 +1,7 @@
 """Encoding a dataset's pictures into a cache."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from sightline.data.scenes import make_scenes
 from sightline.encoders.encode import encode_all, encode_pictures
 from sightline.encoders.encoder import create_encoder
 from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
-from sightline.errors import DataError
+from sightline.errors import DataError, PictureError
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,29 @@ def test_known_pictures_are_skipped_and_equal_ones_encoded_once(
     encode_pictures([*pictures[:6], copy, pictures[5]], encoder, cache, workers=0)
     assert seen == [2]
     assert len(cache) == 6
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_files_that_have_not_changed_are_not_read_again(
+    encoder, pictures, tmp_path, monkeypatch, workers
+):
+    monkeypatch.setattr("sightline.encoders.content_hashes._SETTLED_NS", -(10**12))
+    cache = encode_all(pictures, encoder, tmp_path)
+    rows = cache.rows([picture_key(path) for path in pictures])
+
+    plain = Path.open
+
+    def fail(path, *arguments, **options):
+        if path in pictures:
+            raise OSError(5, "is read")
+        return plain(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", fail)
+    again = RegionCache.for_encoder(encoder, tmp_path)
+    assert encode_pictures(pictures, encoder, again, workers=workers) == []
+    assert (again.rows([again.key(path) for path in pictures]) == rows).all()
+    with pytest.raises(PictureError, match="is read"):
+        picture_key(pictures[0])
 
 
 def test_what_another_process_added_meanwhile_is_not_encoded_again(encoder, pictures, tmp_path):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
+from sightline.encoders.content_hashes import ContentHashes
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
 from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
@@ -44,8 +45,10 @@ class _Pictures(Dataset[Prepared]):
         pictures: Sequence[Path | Image | Mirrored],
         preprocessing: Preprocessing,
         known: Set[bytes],
+        hashes: ContentHashes,
     ) -> None:
         self.pictures, self.preprocessing, self.known = pictures, preprocessing, known
+        self.hashes = hashes
 
     def __len__(self) -> int:
         return len(self.pictures)
@@ -53,7 +56,7 @@ class _Pictures(Dataset[Prepared]):
     def __getitem__(self, index: int) -> Prepared:
         picture = self.pictures[index]
         try:
-            key = picture_key(picture)
+            key = picture_key(picture, self.hashes)
             if key in self.known:
                 return Prepared(key)
             if isinstance(picture, Mirrored):
@@ -83,7 +86,7 @@ def encode_pictures(
 
     def unknown() -> Iterator[Prepared]:
         loader = DataLoader(
-            _Pictures(pictures, encoder.preprocessing, cache.keys()),
+            _Pictures(pictures, encoder.preprocessing, cache.keys(), cache.hashes),
             batch_size=min(batch_size, 16),
             num_workers=workers,
             collate_fn=list,

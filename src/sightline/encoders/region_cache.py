@@ -13,7 +13,6 @@ names complete rows only; what lies beyond is cut off when the cache is next ope
 """
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -28,6 +27,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from PIL.Image import Image
 
+from sightline.encoders.content_hashes import ContentHashes, content_hash
 from sightline.encoders.encoder import Encoder
 from sightline.errors import CacheError, PictureError
 from sightline.files import atomic_write, cache_folder
@@ -45,22 +45,20 @@ class Mirrored:
     picture: Path | Image
 
 
-def picture_key(picture: Path | Image | Mirrored) -> bytes:
-    """What a picture is called in a cache: a hash of its file's bytes, or of its pixels."""
-    digest = hashlib.blake2b(digest_size=16)
+def picture_key(picture: Path | Image | Mirrored, hashes: ContentHashes | None = None) -> bytes:
+    """What a picture is called in a cache: a hash of its file's bytes, or of its pixels.
+
+    With `hashes`, a file that they know is not read again.
+    """
     if isinstance(picture, Mirrored):
-        digest.update(b"mirrored" + picture_key(picture.picture))
-        return digest.digest()
+        return content_hash(b"mirrored" + picture_key(picture.picture, hashes))
     if isinstance(picture, Path):
         try:
-            digest.update(picture.read_bytes())
+            return hashes.of(picture) if hashes else content_hash(picture.read_bytes())
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else error
             raise PictureError(f"{picture} cannot be read: {reason}") from None
-    else:
-        digest.update(f"{picture.mode} {picture.size}".encode())
-        digest.update(picture.tobytes())
-    return digest.digest()
+    return content_hash(f"{picture.mode} {picture.size}".encode() + picture.tobytes())
 
 
 class RegionCache:
@@ -68,6 +66,7 @@ class RegionCache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.hashes = ContentHashes(folder.parent / "hashes.bin")
         try:
             self.description: dict[str, Any] = json.loads((folder / "encoder.json").read_text())
             self.grid = (int(self.description["grid"][0]), int(self.description["grid"][1]))
@@ -114,6 +113,10 @@ class RegionCache:
 
     def __len__(self) -> int:
         return len(self._row_of)
+
+    def key(self, picture: Path | Image | Mirrored) -> bytes:
+        """What a picture is called here; files that have not changed are not read for it."""
+        return picture_key(picture, self.hashes)
 
     def keys(self) -> Set[bytes]:
         """The pictures that are in the cache."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sightline.data.dataset import CaptionedImage
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.inference import inference
-from sightline.encoders.region_cache import RegionCache, picture_key
+from sightline.encoders.region_cache import RegionCache
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.metrics.scoring import score
 from sightline.models.interface import CaptionModel
@@ -30,7 +30,7 @@ def caption_cached(
 
     Where the `trainable` of an encoder is being trained, what is cached is what goes into it.
     """
-    rows = cache.rows([picture_key(image.picture) for image in images])
+    rows = cache.rows([cache.key(image.picture) for image in images])
     device = next(model.parameters()).device
     captions: list[str] = []
     bar = progress(None, "captioning", total=len(rows), unit="picture", show=show_progress)

@@ -12,7 +12,7 @@ from PIL.Image import Image
 from sightline.captions import VERDICTS
 from sightline.data.dataset import CaptionedImage
 from sightline.decoding.beam import BeamOptions, beam_search
-from sightline.encoders.region_cache import RegionCache, picture_key
+from sightline.encoders.region_cache import RegionCache
 from sightline.errors import DataError
 from sightline.metrics.auc import Auc, auc
 from sightline.metrics.word_labels import label_words
@@ -64,7 +64,7 @@ def make_reference_regions(
     The blank is their mean region, everywhere: it shows nothing in particular. The encoding of a
     grey picture would be unlike anything that the captioner was trained on.
     """
-    regions = cache.regions(cache.rows([picture_key(picture) for picture in others]))
+    regions = cache.regions(cache.rows([cache.key(picture) for picture in others]))
     mean = regions.vectors.mean((0, 1)).half().float()  # as it will be stored
     blank = mean.expand(1, regions.vectors.shape[1], -1)
     joined = Regions(
@@ -87,7 +87,7 @@ def collect(
 ) -> Sample:
     """Caption pictures by beam search; the scores and labels of their words."""
     device = next(model.parameters()).device
-    rows = cache.rows([picture_key(image.picture) for image in images])
+    rows = cache.rows([cache.key(image.picture) for image in images])
     scores: list[dict[str, float]] = []
     right: list[bool] = []
     pictures: list[int] = []

@@ -11,7 +11,7 @@ from sightline.checkpoint import load_config, load_weights
 from sightline.data.dataset import CaptionedImage
 from sightline.encoders.encode import encode_all
 from sightline.encoders.encoder import Encoder
-from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
+from sightline.encoders.region_cache import Mirrored, RegionCache
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.recipe import Recipe
 from sightline.training.recipe_check import trained_from
@@ -92,7 +92,7 @@ class RegionProvider:
         root = None if phase.encoder.cache is None else Path(phase.encoder.cache)
         cache = RegionCache.for_encoder(encoder, root)
         known = cache.keys()
-        missing = [picture for picture in pictures if picture_key(picture) not in known]
+        missing = [picture for picture in pictures if cache.key(picture) not in known]
         if missing and self.fabric.is_global_zero:
             encode_all(missing, encoder, root, show_progress=self.show_progress)
         self.fabric.barrier()

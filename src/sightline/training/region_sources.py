@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 from sightline.data.dataset import CaptionedImage
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import Preprocessing, Window, mirror
-from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
+from sightline.encoders.region_cache import Mirrored, RegionCache
 from sightline.encoders.workers import end_with_parent
 from sightline.errors import DataError, PictureError
 from sightline.regions import Regions
@@ -36,7 +36,7 @@ class CachedRegions:
     def __init__(self, pictures: Sequence[Path | Image], cache: RegionCache, mirror: bool) -> None:
         self._cache = cache
         versions = [pictures, [Mirrored(picture) for picture in pictures] if mirror else []]
-        self._rows = [cache.rows([picture_key(one) for one in version]) for version in versions]
+        self._rows = [cache.rows([cache.key(one) for one in version]) for version in versions]
 
     def epoch(self, number: int, batches: Sequence[Chosen]) -> Iterator[Regions]:
         for batch in batches:
