@@ -72,6 +72,8 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("optimizer.betas=[0.9, 1.5]", "betas, decay and average must be from 0 to below 1"),
         ("optimizer.learning_rate=-1", r"optimizer.learning_rate: must be at least 0, not -1"),
         ("batch.size=0", "batch.size: must be at least 1, not 0"),
+        ("batch.captions=0", "batch.captions: must be at least 1, not 0"),
+        ("batch={by: length, captions: 2}", "batch.captions: is of batches of pictures"),
         ("dev.every=0", "dev.every: must be at least 1"),
         ("dev.beam=0", "dev.beam: must be at least 1"),
         ("data.min_count=0", "data.min_count: must be at least 1"),

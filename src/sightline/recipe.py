@@ -83,14 +83,18 @@ class EncoderRecipe:
 
 @dataclass(frozen=True)
 class BatchRecipe:
-    """`image`: pictures with all their captions. `length`: captions of one length (paper 1)."""
+    """`image`: pictures with their captions. `length`: captions of one length (paper 1)."""
 
     by: Literal["image", "length"] = "image"
     size: int = 32  # pictures, or captions; over all processes together
     sort: bool = False  # pictures together that have about the same longest caption: fewer steps
+    # So many captions of a picture in an epoch, others in the next; default: all.
+    captions: int | None = None
 
     def __post_init__(self) -> None:
-        require_at_least(1, "batch", size=self.size)
+        require_at_least(1, "batch", size=self.size, captions=self.captions)
+        if self.captions is not None and self.by != "image":
+            raise ConfigError("batch.captions: is of batches of pictures, that is, by: image")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The laws of the sampler."""
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.data.batches import Batches, image_batches, length_batches
+from sightline.data.batches import Batches, captions_in_turn, image_batches, length_batches
 
 lengths = st.lists(st.integers(1, 6), min_size=1, max_size=60)
 sizes = st.integers(1, 9)
@@ -137,6 +138,41 @@ def test_each_epoch_takes_a_version_of_every_item_by_chance():
     # Whatever the version, the order is that of the items alone.
     plain = length_batches([4, 5] * 20, batch_size=3, seed=0)
     assert [i % 40 for i in epochs[0]] == [i for b in listed(plain.epoch(0)) for i in b]
+
+
+def test_lengths_of_an_epoch_take_the_place_of_those_of_all():
+    batches = image_batches([1, 2] * 10, batch_size=5, seed=0)
+    for batch in listed(batches.epoch(0, lengths=[1] * 10 + [2] * 10)):
+        assert len({i < 10 for i in batch}) == 1
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 8), seeds, epochs)
+def test_captions_have_their_turn(counts, number, seed, epoch):
+    rounds = -(-max(counts) // min(number, max(counts)))
+    first = epoch - epoch % rounds
+    turns = [captions_in_turn(counts, number, seed=seed, epoch=first + n) for n in range(rounds)]
+    for picture, count in enumerate(counts):
+        taken = [turn[picture].tolist() for turn in turns]
+        for captions in taken:
+            assert len(captions) == len(set(captions)) == min(count, number)
+        assert {caption for captions in taken for caption in captions} == set(range(count))
+
+
+def test_captions_are_chosen_by_seed_epoch_and_picture_alone():
+    def chosen(epoch, seed=0, pictures=200):
+        return [
+            tuple(sorted(turn.tolist()))
+            for turn in captions_in_turn([5] * pictures, 2, seed=seed, epoch=epoch)
+        ]
+
+    assert chosen(4) == chosen(4)
+    assert chosen(4, pictures=7) == chosen(4)[:7]
+    assert chosen(4) != chosen(4, seed=1)
+    assert chosen(0) != chosen(3)  # another round, another order
+    for epoch in range(6):  # each of the ten pairs for a tenth of the pictures
+        assert set(Counter(chosen(epoch)).values()) <= set(range(5, 40))
+        assert len(set(chosen(epoch))) == 10
+    assert chosen(1, seed=7, pictures=3) == [(1, 4), (3, 4), (1, 2)]  # on every machine
 
 
 def test_the_order_is_the_same_on_every_machine():

@@ -1,5 +1,6 @@
 """Training batches."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from sightline.encoders.encode import encode_pictures
 from sightline.encoders.encoder import create_encoder
 from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
 from sightline.recipe import BatchRecipe
+from sightline.regions import Regions
 from sightline.training.batch import TrainingBatches
-from sightline.training.region_sources import CachedRegions
+from sightline.training.region_sources import CachedRegions, Chosen
 
 
 @pytest.mark.parametrize("by", ["image", "length"])
@@ -81,3 +83,43 @@ def test_sorted_pictures_come_with_others_of_their_length(sort: bool, tmp_path: 
         for batch in batches.batches.epoch(epoch)
     ]
     assert any(mixed) != sort
+
+
+def test_some_captions_of_a_picture_come_in_an_epoch_and_others_in_the_next() -> None:
+    class Nothing:
+        """Regions that nobody looks at."""
+
+        def epoch(self, number: int, batches: list[Chosen]) -> Iterator[Regions]:
+            for batch in batches:
+                mask = torch.ones(len(batch), 1, dtype=torch.bool)
+                yield Regions(torch.zeros(len(batch), 1, 1), mask, torch.zeros(len(batch), 1, 4))
+
+    every = [["a ball", "a red ball on a box", "the ball"], ["a box", "the red box"]] * 4
+    blank = Image.new("RGB", (1, 1))
+    images = tuple(CaptionedImage(str(n), blank, tuple(own)) for n, own in enumerate(every))
+    vocabulary = build_vocabulary(images, min_count=1)
+    batches = TrainingBatches(
+        images,
+        Nothing(),
+        vocabulary,
+        BatchRecipe(size=2, captions=2, sort=True),
+        max_length=9,
+        mirror=False,
+        seed=0,
+    )
+    said: dict[int, list[str]] = {n: [] for n in range(len(images))}
+    for epoch in (0, 1):
+        whole = list(batches.epoch(epoch))
+        for batch, again in zip(whole[2:], batches.epoch(epoch, start=2), strict=True):
+            assert torch.equal(batch.targets, again.targets)
+        for batch in whole:
+            assert batch.targets.shape[1] == 2
+            assert batch.images is not None
+            for image, captions in zip(batch.images.tolist(), batch.targets, strict=True):
+                said[image] += [vocabulary.decode(caption) for caption in captions.tolist()]
+        longest = [batch.targets.shape[2] == 7 for batch in whole]  # sorted by what is said
+        with_longest = sum("a red ball on a box" in said[n][2 * epoch :] for n in said)
+        assert sum(longest) == -(-with_longest // 2)
+    for image, captions in said.items():
+        assert len(captions) == 4
+        assert set(captions) == set(every[image])

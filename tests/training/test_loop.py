@@ -35,6 +35,7 @@ def last_step(run: Path) -> int:
 
 REGIMES = {
     "cross_entropy": (),
+    "some captions": ("batch.captions=2", "batch.sort=true"),
     "variational": ("model.name=hard_attention", "objective={name: variational}"),
     "then self_critical": (
         "epochs=2",
@@ -143,7 +144,12 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("by", "train_from", "random_cut"), [("image", "stage4", 0.5), ("length", "null", 1.0)]
+    ("by", "train_from", "random_cut"),
+    [
+        ("image", "stage4", 0.5),
+        ("length", "null", 1.0),
+        ("image\n  captions: 2\n  sort: true", "null", 1.0),
+    ],
 )
 def test_two_processes_give_the_gradients_of_one(
     tiny_recipe: Path, tmp_path: Path, by: str, train_from: str, random_cut: float
@@ -403,3 +409,8 @@ def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> No
         train(load_recipe(tiny_recipe, ("epochs=2",)), run)
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)  # done already: nothing happens
     assert (run / "history.jsonl").read_bytes() == before
+    # A run of a version that did not have a key yet goes on with its default.
+    text = (run / "recipe.yaml").read_text()
+    (run / "recipe.yaml").write_text(text.replace("  captions: null\n", ""))
+    assert (run / "recipe.yaml").read_text() != text
+    train(load_recipe(tiny_recipe, ("epochs=1",)), run)

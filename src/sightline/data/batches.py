@@ -51,14 +51,15 @@ class Batches:
         """Batches in an epoch, the same in every epoch and on every process."""
         return sum(-(-len(group) // self.batch_size) for group in self.groups)
 
-    def plan(self, epoch: int) -> list[Indices]:
-        """The global batches of an epoch."""
+    def plan(self, epoch: int, lengths: Sequence[int] | None = None) -> list[Indices]:
+        """The global batches of an epoch; `lengths` are those of this epoch, if they differ."""
+        sizes = self.lengths if lengths is None else np.asarray(lengths)
         random = np.random.default_rng((self.seed, epoch))
         batches = []
         for group in self.groups:
             order = random.permutation(group)
-            if self.lengths is not None:
-                order = order[np.argsort(self.lengths[order], kind="stable")]
+            if sizes is not None:
+                order = order[np.argsort(sizes[order], kind="stable")]
             batches += np.split(order, range(self.batch_size, len(order), self.batch_size))
         count = sum(map(len, self.groups))
         return [
@@ -66,13 +67,15 @@ class Batches:
             for i in random.permutation(len(batches))
         ]
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Indices]:
+    def epoch(
+        self, epoch: int, start: int = 0, lengths: Sequence[int] | None = None
+    ) -> Iterator[Indices]:
         """This process's part of each batch, from batch `start` on.
 
         The last batch of a group may be short, and then the part of a process may be empty: it has
         to take part in the step all the same, with weight zero.
         """
-        for batch in self.plan(epoch)[start:]:
+        for batch in self.plan(epoch, lengths)[start:]:
             yield batch[self.rank :: self.world_size]
 
 
@@ -128,3 +131,24 @@ def image_batches(
         lengths=longest,
         versions=versions,
     )
+
+
+def captions_in_turn(counts: Sequence[int], number: int, *, seed: int, epoch: int) -> list[Indices]:
+    """Which `number` of its captions an epoch takes of each picture; all, if it has no more.
+
+    They are taken in a random order, another one in every round, until all have had their turn.
+    Which they are depends on the seed, the epoch and the picture alone.
+
+    >>> first, second = (captions_in_turn([4], 2, seed=0, epoch=n)[0] for n in range(2))
+    >>> sorted([*first.tolist(), *second.tolist()])
+    [0, 1, 2, 3]
+    """
+    there = np.asarray(counts)[:, None]
+    most = int(there.max())
+    number = min(number, most)
+    round_number, turn = divmod(epoch, -(-most // number))  # epochs that a round takes
+    keys = np.random.default_rng((seed, round_number, number)).random((len(there), most))
+    keys[np.arange(most) >= there] = np.inf
+    places = (turn * number + np.arange(number)) % there
+    chosen = np.take_along_axis(keys.argsort(1), places, 1)
+    return [row[:count] for row, count in zip(chosen, counts, strict=True)]

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sightline.data.batches import Batches, image_batches, length_batches
+from sightline.data.batches import Batches, captions_in_turn, image_batches, length_batches
 from sightline.data.dataset import CaptionedImage
 from sightline.recipe import BatchRecipe
 from sightline.regions import Regions
@@ -62,7 +62,7 @@ class TrainingBatches:
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self.source = source
+        self.source, self.recipe, self.seed = source, recipe, seed
         # What is on the left is not on the left in a mirror.
         self.one_sided = [names_a_side(image) for image in images] if mirror else []
         self.captions = [
@@ -74,8 +74,7 @@ class TrainingBatches:
         self.batches: Batches
         if recipe.by == "image":
             self.items = [(i, slice(None)) for i in range(len(images))]
-            longest = [max(map(len, own)) if recipe.sort else 0 for own in self.captions]
-            self.batches = image_batches(longest, **share)
+            self.batches = image_batches(self._lengths(self.captions), **share)
         else:
             self.items = [
                 (i, slice(k, k + 1)) for i, own in enumerate(self.captions) for k in range(len(own))
@@ -91,14 +90,28 @@ class TrainingBatches:
 
         An empty part becomes one item of weight zero.
         """
-        parts = list(self.batches.epoch(number, start))
+        captions, lengths = self.captions, None
+        if self.recipe.captions is not None:
+            captions = self._captions(self.recipe.captions, number)
+            lengths = self._lengths(captions)
+        parts = list(self.batches.epoch(number, start, lengths))
         chosen = [self._choose(part if len(part) else np.array([0])) for part in parts]
         pictures = [[(i, mirrored) for i, mirrored, _ in batch] for batch in chosen]
         seen = self.source.epoch(number, pictures)
         for part, batch, regions in zip(parts, chosen, seen, strict=True):
-            inputs, targets = self._words([self.captions[i][which] for i, _, which in batch])
+            inputs, targets = self._words([captions[i][which] for i, _, which in batch])
             images = torch.tensor([i for i, _, _ in batch])
             yield CaptionBatch(regions, inputs, targets, float(len(part) > 0), images)
+
+    def _captions(self, number: int, epoch: int) -> list[list[list[int]]]:
+        """So many captions of every picture, as an epoch has them."""
+        counts = [len(own) for own in self.captions]
+        turns = captions_in_turn(counts, number, seed=self.seed, epoch=epoch)
+        return [[own[k] for k in turn] for own, turn in zip(self.captions, turns, strict=True)]
+
+    def _lengths(self, captions: list[list[list[int]]]) -> list[int]:
+        """What pictures are sorted by: the length of the longest caption, or nothing."""
+        return [max(map(len, own)) if self.recipe.sort else 0 for own in captions]
 
     def _choose(self, indices: NDArray[np.int64]) -> list[tuple[int, bool, slice]]:
         """Pictures, whether they are mirrored, and which of their captions are to be said."""

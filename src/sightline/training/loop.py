@@ -147,11 +147,10 @@ class Trainer:
 
     def train(self) -> None:
         at = self.position
-        captions = sum(len(image.captions) for image in self.train_images)
         bar = progress(
             None,
             "training",
-            total=sum(phase.epochs for phase in self.phases) * captions,
+            total=sum(phase.epochs * self._captions(phase) for phase in self.phases),
             unit="caption",
             done=at.captions,
             show=self.show_progress,
@@ -161,6 +160,11 @@ class Trainer:
             while at.phase + 1 < len(self.phases):
                 self._next_phase()
                 self.train_phase(bar)
+
+    def _captions(self, phase: Recipe) -> int:
+        """How many captions an epoch of a phase has."""
+        counts = [len(image.captions) for image in self.train_images]
+        return sum(min(count, phase.batch.captions or count) for count in counts)
 
     def train_phase(self, bar: Any) -> None:
         """Until its last epoch, or until dev does not get better; then name what it ended with."""
