@@ -74,6 +74,7 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("batch.size=0", "batch.size: must be at least 1, not 0"),
         ("batch.captions=0", "batch.captions: must be at least 1, not 0"),
         ("batch={by: length, captions: 2}", "batch.captions: is of batches of pictures"),
+        ("encoder.precision=16", "encoder.precision: must be one of 32, bf16, not 16"),
         ("dev.every=0", "dev.every: must be at least 1"),
         ("dev.beam=0", "dev.beam: must be at least 1"),
         ("data.min_count=0", "data.min_count: must be at least 1"),

@@ -68,6 +68,8 @@ class EncoderRecipe:
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
     cache: str | None = None  # folder for caches; default: the user's own
+    # In which the cache is filled. Each has a cache of its own; captioning is always in 32 bits.
+    precision: Literal[32, "bf16"] = 32
     train_from: str | None = None  # such as stage5
     learning_rate: float = 2e-5  # of what is trained; it moves as the captioner's does
     # Training pictures are cut at random, to at least this share of their area, at every step. They

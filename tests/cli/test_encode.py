@@ -71,6 +71,16 @@ def test_a_killed_run_goes_on_to_the_same_bytes(scenes, tmp_path):
     assert contents(killed) == contents(whole)
 
 
+def test_precision(scenes, tmp_path):
+    arguments = ["encode", str(scenes), "--cache", str(tmp_path), "--size", "64", "--split", "dev"]
+    folders = []
+    for precision in ((), ("--precision", "32"), ("--precision", "bf16")):
+        result = CliRunner().invoke(cli, [*arguments, *precision, "--workers", "0", "--json"])
+        folders.append(json.loads(result.stdout)["cache"])
+    assert folders[0] == folders[1]
+    assert folders[2] == folders[0] + "-bf16"
+
+
 def test_bad_pictures_are_named_and_left_out(tmp_path):
     write_scenes(make_scene_dataset(3, 1, 1, size=64), tmp_path / "scenes")
     (tmp_path / "scenes" / "images" / "train-000001.png").write_text("not a picture")

@@ -45,6 +45,23 @@ def test_the_cache_holds_what_the_encoder_gives(encoder, pictures, tmp_path):
     torch.testing.assert_close(found.boxes, expected.boxes)
 
 
+def test_each_precision_has_a_cache_of_its_own(encoder, pictures, tmp_path):
+    full, half = (encode_all(pictures, encoder, tmp_path, precision=p) for p in (32, "bf16"))
+    assert full.folder != half.folder
+    assert RegionCache(half.folder).precision == "bf16"
+    assert RegionCache.for_encoder(encoder, tmp_path).folder == full.folder
+    rows = full.rows([full.key(path) for path in pictures])
+    exact, rounded = full.regions(rows).vectors, half.regions(rows).vectors
+    error = (rounded - exact).norm() / exact.norm()
+    assert 1e-3 < error < 0.1  # bf16 has eight bits of precision, and layers add up
+    prepared = [encoder.preprocessing.load(path) for path in pictures]
+    pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared]))
+    windows = torch.tensor([window for _, window in prepared])
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        expected = encoder(pixels, windows).vectors
+    torch.testing.assert_close(rounded, expected.half().float(), rtol=0.02, atol=0.02)
+
+
 def test_a_mirrored_picture_is_another_one(encoder, pictures, tmp_path):
     cache = RegionCache.for_encoder(encoder, tmp_path)
     turned = tmp_path / "turned.png"

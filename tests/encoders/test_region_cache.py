@@ -202,7 +202,8 @@ def test_other_settings_are_another_cache(tmp_path):
 def test_no_cache_or_a_damaged_description(tmp_path, cache):
     with pytest.raises(CacheError, match="no region cache; make one with sightline encode"):
         RegionCache(tmp_path / "nowhere")
-    for content in ("{", "[]", "{}", '{"grid": [], "dim": 1}', '{"grid": [1, 1], "dim": "x"}'):
+    wrong = ("{", "[]", "{}", '{"grid": [], "dim": 1}', '{"grid": [1, 1], "dim": "x"}')
+    for content in (*wrong, '{"grid": [1, 1], "dim": 1, "precision": 8}'):
         (cache.folder / "encoder.json").write_text(content)
         with pytest.raises(CacheError, match=r"encoder\.json: damaged"):
             RegionCache(cache.folder)

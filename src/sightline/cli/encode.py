@@ -60,6 +60,14 @@ from sightline.cli.options import (
     show_default=True,
     help="Processes that load pictures.",
 )
+@click.option(
+    "--precision",
+    type=click.Choice(["32", "bf16"]),
+    default="32",
+    show_default=True,
+    help="Number format of the encoder. bf16 is faster on processors that have it; its cache is "
+    "for recipes with encoder.precision: bf16.",
+)
 @json_option
 def command(
     dataset: Path,
@@ -70,6 +78,7 @@ def command(
     fit: str,
     weights: Path | None,
     cache: Path | None,
+    precision: str,
     splits: tuple[str, ...],
     batch_size: int,
     workers: int,
@@ -89,7 +98,7 @@ def command(
     from sightline.encoders.region_cache import RegionCache
 
     network = create_encoder(encoder, stage=stage, size=size, fit=fit, weights=weights)  # type: ignore[arg-type]
-    regions = RegionCache.for_encoder(network, cache)
+    regions = RegionCache.for_encoder(network, cache, "bf16" if precision == "bf16" else 32)
     before = len(regions)
     errors = encode_pictures(
         pictures, network, regions, batch_size=batch_size, workers=workers, show_progress=True

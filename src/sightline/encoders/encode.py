@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from sightline.encoders.content_hashes import ContentHashes
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
-from sightline.encoders.region_cache import Mirrored, RegionCache, picture_key
+from sightline.encoders.region_cache import Mirrored, Precision, RegionCache, picture_key
 from sightline.encoders.workers import end_with_parent
 from sightline.errors import DataError, PictureError
 from sightline.progress import progress
@@ -77,6 +77,7 @@ def encode_pictures(
 ) -> list[str]:
     """Add the pictures that a cache lacks; return a line for each that could not be read.
 
+    The encoder computes in the precision of the cache.
     Worker processes read and decode ahead of the encoder. Pictures are encoded in the order given,
     in batches of exactly `batch_size` (but the last), and a killed run loses whole batches, so the
     one that goes on from there makes the same batches, and so the same bytes, as one never killed.
@@ -106,7 +107,8 @@ def encode_pictures(
     def encode(batch: list[Prepared]) -> tuple[list[bytes], Regions, NDArray[np.float32]]:
         pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))
         windows = np.array([prepared.window for prepared in batch], np.float32)
-        with torch.inference_mode():
+        half = torch.autocast(pixels.device.type, torch.bfloat16, enabled=cache.precision == "bf16")
+        with torch.inference_mode(), half:
             regions = encoder(pixels, torch.from_numpy(windows))
         return [prepared.key for prepared in batch], regions, windows
 
@@ -123,10 +125,11 @@ def encode_all(
     encoder: Encoder,
     root: Path | None = None,
     *,
+    precision: Precision = 32,
     show_progress: bool = False,
 ) -> RegionCache:
     """The cache of an encoder under `root`, with every one of the pictures in it."""
-    cache = RegionCache.for_encoder(encoder, root)
+    cache = RegionCache.for_encoder(encoder, root, precision)
     errors = encode_pictures(pictures, encoder, cache, show_progress=show_progress)
     if errors:
         raise DataError(

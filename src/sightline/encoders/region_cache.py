@@ -1,7 +1,7 @@
 """The region cache: every picture encoded once, on disk, memory-mapped.
 
 A cache is a folder for one encoder (network, stage, input size, preprocessing, weights: its
-fingerprint) with three files:
+fingerprint) and the precision it computes in, with three files:
 
     encoder.json   what made it, and the shape of a row
     vectors.f16    a row of half-precision region vectors per picture, one after another
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -32,6 +32,9 @@ from sightline.encoders.encoder import Encoder
 from sightline.errors import CacheError, PictureError
 from sightline.files import atomic_write, cache_folder
 from sightline.regions import Regions, grid_boxes
+
+Precision = Literal[32, "bf16"]
+"""What an encoder computes in while a cache is filled; rows are float16 all the same."""
 
 Append = Callable[[Sequence[bytes], Regions, NDArray[np.float32]], None]
 
@@ -71,6 +74,9 @@ class RegionCache:
             self.description: dict[str, Any] = json.loads((folder / "encoder.json").read_text())
             self.grid = (int(self.description["grid"][0]), int(self.description["grid"][1]))
             self.dim = int(self.description["dim"])
+            self.precision: Precision = self.description.get("precision", 32)
+            if self.precision not in get_args(Precision):
+                raise ValueError(self.precision)
         except FileNotFoundError:
             raise CacheError(f"{folder}: no region cache; make one with sightline encode") from None
         except (ValueError, LookupError, TypeError):
@@ -79,12 +85,16 @@ class RegionCache:
         self.reload()
 
     @classmethod
-    def for_encoder(cls, encoder: Encoder, root: Path | None = None) -> "RegionCache":
+    def for_encoder(
+        cls, encoder: Encoder, root: Path | None = None, precision: Precision = 32
+    ) -> "RegionCache":
         """The cache of an encoder under `root` (default: the user's cache), made where absent."""
         name = f"{encoder.name}-{encoder.stage}-{encoder.preprocessing.size}-{encoder.fingerprint}"
+        name += "" if precision == 32 else f"-{precision}"
         folder = (root or cache_folder() / "regions") / name
         if not (folder / "encoder.json").exists():
             description = {"encoder": encoder.spec, "grid": encoder.grid, "dim": encoder.dim}
+            description |= {} if precision == 32 else {"precision": precision}
             with _cache_errors(folder), atomic_write(folder / "encoder.json") as file:
                 json.dump(description, file, indent=2)
         return cls(folder)

@@ -90,11 +90,14 @@ class RegionProvider:
             pictures += self.train_pictures
             pictures += [Mirrored(one) for one in self.train_pictures if phase.data.mirror]
         root = None if phase.encoder.cache is None else Path(phase.encoder.cache)
-        cache = RegionCache.for_encoder(encoder, root)
+        precision = phase.encoder.precision
+        cache = RegionCache.for_encoder(encoder, root, precision)
         known = cache.keys()
         missing = [picture for picture in pictures if cache.key(picture) not in known]
         if missing and self.fabric.is_global_zero:
-            encode_all(missing, encoder, root, show_progress=self.show_progress)
+            encode_all(
+                missing, encoder, root, precision=precision, show_progress=self.show_progress
+            )
         self.fabric.barrier()
         cache.reload()
         return cache
