@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.decoding.constraints import Constraints
-from sightline.decoding.stepwise import SampleOptions, greedy, sample, truncate
+from sightline.decoding.stepwise import SampleOptions, draw, greedy, sample, truncate
 from sightline.decoding.words import describe_words
 from sightline.errors import ConfigError
 from sightline.text.vocabulary import END, PAD
@@ -31,6 +31,39 @@ def test_greedy_pads_what_ended_and_scores_as_forced_decoding(tiny):
     assert len(set((found.tokens != PAD).sum(-1).flatten().tolist())) > 1
     forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
     torch.testing.assert_close(found.log_probs, forced, rtol=0, atol=1e-4)
+
+
+class TestDraw:
+    def test_words_come_as_often_as_they_should(self):
+        """Pearson's statistic of two distributions over 50 words, some of them impossible."""
+        weights = torch.rand(2, 50, generator=torch.Generator().manual_seed(0)) ** 4
+        weights[:, [0, 7, 8, 49]] = 0
+        chances = weights / weights.sum(-1, keepdim=True)
+        rows = 40_000
+        drawn = draw(chances[:, None].expand(2, rows, 50), torch.Generator().manual_seed(1))
+        assert drawn.shape == (2, rows)
+        for chance, words in zip(chances, drawn, strict=True):
+            counts = torch.bincount(words, minlength=50)
+            assert (counts[chance == 0] == 0).all()
+            expected = rows * chance[chance > 0]
+            statistic = ((counts[chance > 0] - expected) ** 2 / expected).sum()
+            assert statistic < 80  # 46 words: 45 on average, 80 once in a thousand
+
+    def test_the_same_seed_draws_the_same_words(self):
+        chances = torch.rand(4, 5, 30).softmax(-1)
+        first, again, other = (draw(chances, torch.Generator().manual_seed(s)) for s in (3, 3, 4))
+        assert torch.equal(first, again)
+        assert not torch.equal(first, other)
+
+    @pytest.mark.parametrize("point", [0.0, 1 - 2**-24])
+    def test_at_the_ends_of_the_unit_interval_no_impossible_word_is_drawn(self, monkeypatch, point):
+        monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.full(shape, point))
+        # Seven sevenths add up to something else than one.
+        chances = torch.tensor([0.0, *[1 / 7] * 7, 0.0, 0.0]).expand(3, 2, -1)
+        words = draw(chances, torch.Generator())
+        assert (words == (1 if point == 0 else 7)).all()
+        certain = torch.tensor([[0.0, 0.0, 1.0, 0.0]])
+        assert draw(certain, torch.Generator()).tolist() == [2]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -52,12 +52,32 @@ def sample(model: CaptionModel, memory: Memory, options: SampleOptions) -> Hypot
     device = next(iter(memory.values())).device
     generator = torch.Generator(device).manual_seed(options.seed)
 
-    def draw(allowed: Tensor) -> Tensor:
+    def pick(allowed: Tensor) -> Tensor:
         probabilities = truncate(allowed / options.temperature, options.top_k, options.top_p)
-        flat = probabilities.flatten(0, 1)
-        return torch.multinomial(flat, 1, generator=generator).view(allowed.shape[:2])
+        return draw(probabilities, generator)
 
-    return _loop(model, memory, options.samples, options.constraints, draw)
+    return _loop(model, memory, options.samples, options.constraints, pick)
+
+
+def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
+    """A word `(...)` from each distribution `(..., V)`; never one of probability zero.
+
+    `torch.multinomial` draws a number for every word of the vocabulary, this one for every row. On
+    other devices than processors running sums are added up in any order, so that one may fall
+    from a word to the next, where a search by halves could end at an impossible one.
+
+    >>> draw(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.Generator())
+    tensor([1, 0])
+    """
+    if probabilities.device.type != "cpu":
+        words = torch.multinomial(probabilities.flatten(0, -2), 1, generator=generator)
+        return words.view(probabilities.shape[:-1])
+    sums = probabilities.cumsum(-1)
+    total = sums[..., -1:]
+    points = total * torch.rand(total.shape, generator=generator, dtype=total.dtype)
+    # The product may be rounded up to the total, which no running sum is above.
+    points = points.minimum(total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(sums, points, right=True).squeeze(-1)
 
 
 def truncate(log_weights: Tensor, top_k: int, top_p: float) -> Tensor:
