@@ -313,5 +313,7 @@ def load_recipe_of(run: Path) -> Recipe:
     """The recipe that a run was started with."""
     path = run / "recipe.yaml"
     if not path.is_file():
-        raise ConfigError(f"{run}: not a training run (no recipe.yaml); give the dataset with --data")
+        raise ConfigError(
+            f"{run}: not a training run (no recipe.yaml); give the dataset with --data"
+        )
     return load_recipe(path)
