@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sightline.models.layers import (
     Dropout,
@@ -89,3 +90,25 @@ def test_regions_that_are_not_there_have_no_share():
     assert masked_mean(vectors, mask).tolist() == [[2.0], [7.0]]
     attention = (torch.zeros(2, 3) + barrier(mask, vectors)).softmax(-1)
     assert attention.tolist() == [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize(("device", "pieces"), [("cpu", 3), ("meta", 1)])
+def test_additive_energy_is_cut_to_the_cache_of_a_cpu_alone(device, pieces):
+    sizes = [(3, 300, 320), (3, 3, 320), (320,)]
+    inputs = [torch.zeros(size, device=device, requires_grad=True) for size in sizes]
+    with _Squashed() as squashed:
+        energy = additive_energy(*inputs)
+        assert squashed.count == pieces
+        energy.sum().backward()
+    assert squashed.count == 2 * pieces
+    assert energy.shape == (3, 3, 300)
+
+
+class _Squashed(TorchDispatchMode):
+    """Counts how often a tanh is taken."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += func is torch.ops.aten.tanh_.default
+        return func(*args, **(kwargs or {}))

@@ -32,8 +32,8 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
 
     The energies of additive attention (Bahdanau et al. 2014); `rectified`, with max(0, ·) in the
     place of tanh. What stands between, `(B, K, L, A)`, is the largest thing in a captioner. It is
-    never stored: pieces that fit into the processor's cache are made, used and forgotten, and made
-    again for the gradient, which is as fast as to fetch them from memory.
+    never stored, but made again for the gradient. On a CPU it is made in pieces that fit into the
+    cache, which is as fast as to fetch them from memory; on other devices, at once.
 
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
@@ -72,11 +72,14 @@ class _AdditiveEnergy(torch.autograd.Function):
 
 
 def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
-    """Keys, queries and what goes with them, cut along the pictures to about a megabyte each."""
+    """Keys, queries and what goes with them, cut along the pictures."""
     return tuple(torch.split(tensor, _pictures(*tensors[:2])) for tensor in tensors)
 
 
 def _pictures(keys: Tensor, query: Tensor) -> int:
+    """How many pictures make a piece: on a CPU, about a megabyte of them."""
+    if keys.device.type != "cpu":
+        return max(len(keys), 1)
     return max((1 << 18) // (query.shape[1] * keys[0].numel()), 1)
 
 
