@@ -7,6 +7,7 @@ import click
 
 from sightline.cli.options import (
     dataset_argument,
+    device_option,
     images_option,
     json_option,
     open_dataset,
@@ -68,6 +69,7 @@ from sightline.cli.options import (
     help="Number format of the encoder. bf16 is faster on processors that have it; its cache is "
     "for recipes with encoder.precision: bf16.",
 )
+@device_option
 @json_option
 def command(
     dataset: Path,
@@ -82,6 +84,7 @@ def command(
     splits: tuple[str, ...],
     batch_size: int,
     workers: int,
+    device: str,
     as_json: bool,
 ) -> None:
     """Encode every picture of DATASET once, into a cache that training and evaluation read.
@@ -93,15 +96,22 @@ def command(
     chosen = [image for name in splits for image in captions.split(name)] if splits else captions
     pictures = [image.picture for image in chosen]
 
+    from sightline.devices import choose_device
     from sightline.encoders.encode import encode_pictures
     from sightline.encoders.encoder import create_encoder
     from sightline.encoders.region_cache import RegionCache
 
+    place = choose_device(device)  # (before the weights are read, which takes longer)
     network = create_encoder(encoder, stage=stage, size=size, fit=fit, weights=weights)  # type: ignore[arg-type]
     regions = RegionCache.for_encoder(network, cache, "bf16" if precision == "bf16" else 32)
     before = len(regions)
     errors = encode_pictures(
-        pictures, network, regions, batch_size=batch_size, workers=workers, show_progress=True
+        pictures,
+        network.to(place),
+        regions,
+        batch_size=batch_size,
+        workers=workers,
+        show_progress=True,
     )
     for error in errors:
         click.echo(f"sightline: left out: {error}", err=True)

@@ -8,6 +8,7 @@ from sightline.cli.options import (
     boxes_option,
     data_option,
     dataset_for,
+    device_option,
     images_option,
     json_option,
     print_json,
@@ -41,6 +42,7 @@ in parentheses, the 95 % bootstrap interval over pictures |
 @data_option
 @images_option
 @boxes_option
+@device_option
 @click.option(
     "--method",
     "methods",
@@ -71,6 +73,7 @@ def command(
     data: Path | None,
     images: Path | None,
     boxes: Path | None,
+    device: str,
     methods: tuple[str, ...],
     pictures: int | None,
     figure: Path | None,
@@ -99,7 +102,7 @@ def command(
         if boxes is not None and not any(image.groundings for image in dataset):
             dataset = read_boxes(boxes, dataset)
         measured = localise(
-            Captioner.load(run),
+            Captioner.load(run, device=device),
             dataset.split(split)[:pictures],
             methods or METHODS,
             show_progress=True,

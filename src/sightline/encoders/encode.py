@@ -104,12 +104,14 @@ def encode_pictures(
                 seen.add(prepared.key)
                 yield prepared
 
+    device = next(encoder.parameters()).device
+
     def encode(batch: list[Prepared]) -> tuple[list[bytes], Regions, NDArray[np.float32]]:
         pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))
         windows = np.array([prepared.window for prepared in batch], np.float32)
-        half = torch.autocast(pixels.device.type, torch.bfloat16, enabled=cache.precision == "bf16")
+        half = torch.autocast(device.type, torch.bfloat16, enabled=cache.precision == "bf16")
         with torch.inference_mode(), half:
-            regions = encoder(pixels, torch.from_numpy(windows))
+            regions = encoder(pixels.to(device), torch.from_numpy(windows).to(device))
         return [prepared.key for prepared in batch], regions, windows
 
     # The generator looks at the cache when it is first asked, that is, once nobody else may write.

@@ -67,7 +67,8 @@ class Encoder(nn.Module):
         """This encoder for pictures of another size; the weights are shared."""
         preprocessing = replace(self.preprocessing, size=size)
         card, chosen = encoder_entry(self.name), self._chosen_weights
-        return Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen).eval()
+        other = Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen)
+        return other.to(self.mean.device).eval()
 
     def normalise(self, pixels: Tensor) -> Tensor:
         """Bytes `(B, H, W, 3)` to the network's input `(B, 3, H, W)`, channels last in memory."""

@@ -168,7 +168,7 @@ class RegionCache:
                 records["key"] = np.frombuffer(b"".join(keys), "V16")
                 records["window"] = windows
                 with _cache_errors(self.folder):
-                    _store(vectors, regions.vectors.to(torch.float16).numpy().tobytes())
+                    _store(vectors, regions.vectors.to(torch.float16).cpu().numpy().tobytes())
                     _store(index, records.tobytes())
 
             try:
