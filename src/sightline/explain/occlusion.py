@@ -76,5 +76,5 @@ def _without_words(targets: Targets, total: Tensor) -> Tensor:
     rows.diagonal(dim1=1, dim2=2).fill_(UNKNOWN)
     logits = targets.model(targets.regions, rows).logits
     changed = torch.stack([targets.chosen(row) for row in logits.split(1, 1)], 2)
-    before = torch.arange(words) <= targets.places[..., None]
+    before = torch.arange(words, device=total.device) <= targets.places[..., None]
     return (total[..., None] - changed) * before

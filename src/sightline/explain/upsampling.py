@@ -34,12 +34,12 @@ def upsample_boxes(weights: Tensor, boxes: Tensor, size: tuple[int, int]) -> Ten
 
 
 def _edges(low: float, high: float, cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    edges = torch.linspace(low, high, cells + 1, dtype=like.dtype)
+    edges = torch.linspace(low, high, cells + 1, dtype=like.dtype, device=like.device)
     return edges[:-1], edges[1:]
 
 
 def _shares(low: Tensor, high: Tensor, length: int) -> Tensor:
     """The share of each interval `(n,)` of 0 to 1 that lies in each of `length` pixels."""
-    edges = torch.arange(length + 1, dtype=low.dtype) / length
+    edges = torch.arange(length + 1, dtype=low.dtype, device=low.device) / length
     covered = torch.minimum(edges[1:], high[:, None]) - torch.maximum(edges[:-1], low[:, None])
     return covered.clamp(min=0) / (high - low).clamp(min=1e-9)[:, None]

@@ -113,6 +113,7 @@ def score_words(
         row[: len(caption)] = torch.tensor(caption)
     # Captions with fewer words ask for their first one again.
     index = torch.tensor([[*own, *[0] * (asked - len(own))] for own in places])
+    tokens, index = tokens.to(regions.mask.device), index.to(regions.mask.device)
     given = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], 1)
     targets = Targets(model, regions, given[:, None], index, tokens.gather(1, index))
     scores = {

@@ -96,7 +96,8 @@ def _occluded(targets: Targets, relevance: Tensor) -> Tensor:
         regions.boxes.repeat_interleave(words, 0),
     )
     logits = targets.model(kept, targets.tokens.repeat_interleave(words, 0)).logits[:, 0]
-    at_place = logits[torch.arange(pictures * words), targets.places.flatten()]
+    rows = torch.arange(pictures * words, device=logits.device)
+    at_place = logits[rows, targets.places.flatten()]
     return _chosen(at_place.unflatten(0, (pictures, words)), targets.words)
 
 
