@@ -1,4 +1,4 @@
-"""Which device a captioner runs on."""
+"""Which device a captioner runs on, and what that device draws random numbers from."""
 
 import torch
 
@@ -25,3 +25,22 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
     if (device.index or 0) >= count:
         raise ConfigError(f"this machine has no device '{name}': take --device cpu, or auto")
     return device
+
+
+def random_states(device: torch.device) -> dict[str, torch.Tensor]:
+    """The states of the generators that computations on a device draw from, by kind of device.
+
+    >>> list(random_states(torch.device("cpu")))
+    ['cpu']
+    """
+    states = {"cpu": torch.get_rng_state()}  # seeds are drawn there, whatever the device
+    if device.type != "cpu":
+        states[device.type] = torch.get_device_module(device).get_rng_state()
+    return states
+
+
+def restore_random_states(states: dict[str, torch.Tensor], device: torch.device) -> None:
+    """Put back what `random_states` gave; of a device that it did not know there is nothing."""
+    torch.set_rng_state(states["cpu"])
+    if device.type in states and device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(states[device.type])

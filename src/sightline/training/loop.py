@@ -24,6 +24,7 @@ from sightline.checkpoint import (
 from sightline.config import to_dict
 from sightline.data.dataset import build_vocabulary
 from sightline.decoding.beam import BeamOptions
+from sightline.devices import random_states
 from sightline.errors import ConfigError, TrainingError
 from sightline.evaluation.captioning import METRICS, caption_cached, score_captions
 from sightline.models.interface import CaptionModel
@@ -357,10 +358,14 @@ class Trainer:
         pointers = read_pointers(self.run) | {"last": name} | ({"best": name} if best else {})
         write_pointers(self.run, pointers)
 
-    def _random_states(self) -> list[torch.Tensor]:
-        gathered = self.fabric.all_gather(torch.get_rng_state())
-        states: torch.Tensor = gathered.view(self.fabric.world_size, -1).cpu()  # type: ignore[union-attr]
-        return [state.clone() for state in states]
+    def _random_states(self) -> list[dict[str, torch.Tensor]]:
+        """The states of the generators of every process, by kind of device."""
+        processes: list[dict[str, torch.Tensor]] = [{} for _ in range(self.fabric.world_size)]
+        for device, state in random_states(self.fabric.device).items():
+            gathered = self.fabric.all_gather(state).view(len(processes), -1).cpu()  # type: ignore[union-attr]
+            for states, one in zip(processes, gathered, strict=True):
+                states[device] = one.clone()
+        return processes
 
     def config(self) -> dict[str, Any]:
         """What a checkpoint says of itself."""
@@ -388,7 +393,7 @@ class Trainer:
                 self.begin_phase(self.position.phase)
             self._load(self.run / last)
             self.averages.unpack(tensors)
-            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank)
+            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank, self.fabric.device)
             self.objective.load_state(self.position.objective)
         elif start := start_of(self.recipe):
             self._load(start)

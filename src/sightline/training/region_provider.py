@@ -36,7 +36,7 @@ class RegionProvider:
         self.fabric, self.show_progress = fabric, show_progress
         self.train_pictures = [image.picture for image in train_images]
         self.dev_pictures = [image.picture for image in dev_images]
-        self._encoder = encoder_of(recipe.encoder)
+        self._encoder = encoder_of(recipe.encoder).to(fabric.device)
         start = trained_from(recipe)
         # Trained by some phase of the run, or by all.
         self.trainable = TrainableStages(self._encoder, start) if start else None
@@ -62,7 +62,7 @@ class RegionProvider:
             return CachedRegions(self.train_pictures, self.cache(phase), phase.data.mirror)
         return CutRegions(
             self.train_pictures,
-            deepcopy(self._reader(phase)).to(self.fabric.device),
+            deepcopy(self._reader(phase)),
             phase.encoder.random_cut,
             workers=phase.encoder.workers,
             seed=phase.seed,
@@ -80,7 +80,9 @@ class RegionProvider:
     def _reader(self, phase: Recipe) -> Encoder:
         """Makes what a phase reads: the encoder, or what of it is before the trained part."""
         encoder, trainable = self.encoder(phase), self.trained_by(phase)
-        return encoder if trainable is None else trainable.source(encoder)
+        if trainable is None:
+            return encoder
+        return trainable.source(encoder).to(self.fabric.device)
 
     def _encode(self, phase: Recipe) -> RegionCache:
         """What a phase reads from a cache. The first process encodes what is not there yet."""

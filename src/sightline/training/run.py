@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from sightline.devices import restore_random_states
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
 from sightline.recipe import Recipe, dump_recipe, load_recipe
@@ -84,17 +85,25 @@ def claim_run(folder: Path, recipe: Recipe) -> None:
         file.write(dump_recipe(recipe))
 
 
-def pack_tensors(optimizer: torch.optim.Optimizer, random: list[torch.Tensor]) -> dict[str, Any]:
-    """An optimiser's state and every process's random state, as tensors by name."""
-    packed = {f"random.{rank}": state for rank, state in enumerate(random)}
+def pack_tensors(
+    optimizer: torch.optim.Optimizer, random: list[dict[str, torch.Tensor]]
+) -> dict[str, Any]:
+    """An optimiser's state and every process's random states, as tensors by name."""
+    packed = {
+        f"random.{rank}" if device == "cpu" else f"random.{rank}.{device}": state
+        for rank, states in enumerate(random)
+        for device, state in states.items()
+    }
     for index, entries in optimizer.state_dict()["state"].items():
         for name, tensor in entries.items():
             packed[f"optimizer.{index}.{name}"] = tensor
     return packed
 
 
-def unpack_tensors(optimizer: torch.optim.Optimizer, packed: dict[str, Any], rank: int) -> None:
-    """Put back what `pack_tensors` took."""
+def unpack_tensors(
+    optimizer: torch.optim.Optimizer, packed: dict[str, Any], rank: int, device: torch.device
+) -> None:
+    """Put back what `pack_tensors` took, in a process that computes on a device."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, tensor in packed.items():
         kind, _, rest = name.partition(".")
@@ -103,4 +112,8 @@ def unpack_tensors(optimizer: torch.optim.Optimizer, packed: dict[str, Any], ran
             state.setdefault(int(index), {})[entry] = tensor
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-    torch.set_rng_state(packed[f"random.{rank}"])
+    random = {"cpu": packed[f"random.{rank}"]}
+    # Version 0.1 kept the CPU's alone; and a run may go on with another device.
+    if (name := f"random.{rank}.{device.type}") in packed:
+        random[device.type] = packed[name]
+    restore_random_states(random, device)
