@@ -25,11 +25,13 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from sightline.encoders.encoder import Encoder
+from sightline.encoders.registry import ENCODERS
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
-from sightline.models.registry import create_model
+from sightline.models.registry import MODELS, create_model
+from sightline.plugins import VARIABLE, Registry
 from sightline.support.classifier import has_classifier, load_classifier, save_classifier
 from sightline.text.vocabulary import Vocabulary
 
@@ -63,6 +65,8 @@ def save_checkpoint(
             config = config | {
                 "tuned": {"from": trainable.train_from, "sha256": trainable.fingerprint}
             }
+        if plugins := _plugins_of(config):
+            config = config | {"plugins": plugins}
         (unfinished / "config.json").write_text(
             json.dumps({"format": FORMAT, **config}, indent=1, ensure_ascii=False), "utf-8"
         )
@@ -81,6 +85,26 @@ def save_checkpoint(
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+
+
+def _plugins_of(config: dict[str, Any]) -> dict[str, str]:
+    """The modules of the plug-ins that a checkpoint needs: for people, nothing imports them."""
+    model, encoders = config["model"]["name"], config["encoder"]["name"].split("+")
+    origins = {model: MODELS.origin(model)} | {name: ENCODERS.origin(name) for name in encoders}
+    return {name: module for name, module in origins.items() if module is not None}
+
+
+def _require(registry: Registry[Any], name: str, folder: Path, config: dict[str, Any]) -> None:
+    """Say which plug-in is missing, where a checkpoint was made with one that is not here."""
+    if name in registry.builtin or registry.origin(name) is not None:
+        return
+    plugins = config.get("plugins")
+    module = plugins.get(name) if isinstance(plugins, dict) else None
+    if isinstance(module, str) and module.replace(".", "_").isidentifier():
+        raise CheckpointError(
+            f"{folder}: '{name}' comes from the plug-in {module}, which is not here: install it, "
+            f"or set {VARIABLE}={module} if you trust it"
+        )
 
 
 def _weights(module: nn.Module) -> dict[str, torch.Tensor]:
@@ -204,6 +228,7 @@ def _mean(modules: Sequence[Module]) -> Module:
 def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Vocabulary]:
     """The captioner and its words, in evaluation mode."""
     vocabulary = Vocabulary.from_json(config["vocabulary"])
+    _require(MODELS, config["model"]["name"], folder, config)
     model = create_model(
         config["model"]["name"],
         len(vocabulary),
@@ -216,6 +241,8 @@ def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Voca
 
 def load_encoder(folder: Path, config: dict[str, Any]) -> Encoder:
     """The image encoder, with the weights that were trained with the captioner, if any were."""
+    for name in config["encoder"]["name"].split("+"):
+        _require(ENCODERS, name, folder, config)
     encoder = Encoder.from_spec(config["encoder"])
     if "tuned" in config:
         trainable = TrainableStages(encoder, config["tuned"]["from"])

@@ -26,7 +26,7 @@ def test_the_list_names_every_encoder_its_grids_and_its_state(empty_cache):
     assert result.exit_code == 0
     lines = result.output.splitlines()
     assert max(map(len, lines)) <= 80
-    for name in ENCODERS:
+    for name in ENCODERS.builtin:
         assert any(line.startswith(f"{name} ") for line in lines)
     place = next(i for i, line in enumerate(lines) if line.startswith("efficientnet_lite2"))
     assert lines[place].split() == [
@@ -48,7 +48,7 @@ def test_json_for_programs(empty_cache):
     result = run("--json")
     assert result.exit_code == 0
     facts = {entry["name"]: entry for entry in json.loads(result.output)}
-    assert list(facts) == list(ENCODERS)
+    assert list(facts) == list(ENCODERS.builtin)
     assert facts["vgg16"] == {
         "name": "vgg16",
         "size": 224,

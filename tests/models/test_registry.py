@@ -14,8 +14,8 @@ def test_models_are_built_by_name_with_their_options():
 
 
 def test_every_model_says_where_it_comes_from():
-    assert list_models() == list(MODELS)
-    for card in MODELS.values():
+    assert list_models() == list(MODELS.builtin)
+    for card in MODELS.builtin.values():
         assert card.paper[0] in "01234"
         assert card.summary
 

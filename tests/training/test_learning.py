@@ -30,7 +30,7 @@ from sightline.encoded_picture import join_regions
 from sightline.evaluation.captioning import score_captions
 from sightline.evaluation.localisation import localise
 from sightline.models.hierarchical import Hierarchical
-from sightline.models.registry import list_models
+from sightline.models.registry import MODELS
 from sightline.models.transformer import Transformer
 from sightline.recipe import load_recipe
 from sightline.text.vocabulary import END, PAD, START
@@ -40,7 +40,7 @@ from sightline.training.objectives.sampling import sample_captions
 ROOT = Path(__file__).parents[2]
 
 # One process trains a model, and runs all tests of it.
-EVERY_MODEL = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in list_models()]
+EVERY_MODEL = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in MODELS.builtin]
 with_soft = pytest.mark.xdist_group("soft_attention")
 
 

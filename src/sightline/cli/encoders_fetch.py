@@ -8,7 +8,9 @@ from sightline.encoders.registry import ENCODERS, FetchedWeights
 @click.command("fetch")
 @click.argument(
     "name",
-    type=click.Choice([n for n, c in ENCODERS.items() if isinstance(c.weights, FetchedWeights)]),
+    type=click.Choice(
+        [n for n, c in ENCODERS.builtin.items() if isinstance(c.weights, FetchedWeights)]
+    ),
 )
 @click.option(
     "--force", is_flag=True, help="Download again, even if the weights are present and intact."

@@ -22,13 +22,14 @@ def command(as_json: bool) -> None:
     folder = find_checkpoint()
     bundled = load_config(folder)
     rows: list[dict[str, Any]] = []
-    for name, card in MODELS.items():
+    for name in MODELS.names():
+        card = MODELS.find(name)
         # At the sizes of Flickr8k: 2,543 words, regions of EfficientNet-Lite.
         model = create_model(name, 2543, 1280)
         rows.append(
             {
                 "name": name,
-                "paper": card.paper,
+                "paper": card.paper or f"plug-in {MODELS.origin(name)}",
                 "summary": card.summary,
                 "parameters": sum(parameter.numel() for parameter in model.parameters()),
                 "bundled": name == bundled["model"]["name"],
@@ -37,7 +38,7 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("model", "paper", "what it is", "parameters", box=None, pad_edge=False)
+    table = Table("model", "from", "what it is", "parameters", box=None, pad_edge=False)
     table.columns[3].justify = "right"
     for row in rows:
         table.add_row(row["name"], row["paper"], row["summary"], f"{row['parameters'] / 1e6:.1f} M")

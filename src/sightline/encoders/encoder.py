@@ -11,14 +11,11 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from sightline.encoders.efficientnet_lite import EfficientNetLite
 from sightline.encoders.folding import fold_batch_norms
 from sightline.encoders.network import Network
 from sightline.encoders.preprocessing import Fit, Preprocessing
-from sightline.encoders.registry import Convention, EncoderEntry, encoder_entry
-from sightline.encoders.resnet import ResNet
+from sightline.encoders.registry import ComputedWeights, EncoderEntry, encoder_entry
 from sightline.encoders.state_dicts import read_weights
-from sightline.encoders.vgg import VGG
 from sightline.encoders.weights import WeightsFile, find_weights
 from sightline.errors import SightlineError, WeightsError
 from sightline.regions import Regions, grid_boxes
@@ -196,13 +193,19 @@ def create_encoder(
         raise SightlineError(f"no way to fit a picture is called '{fit}': squash or crop")
     if size < 32:
         raise SightlineError(f"an input of {size} pixels is too small for {name}: at least 32")
-    file = find_weights(card, weights)
+    network = None
+    if weights is None and isinstance(card.weights, ComputedWeights):
+        network = card.build(card.convention, False)
+        file = WeightsFile(Path(card.name), _sha256(network), card.convention)
+    else:
+        file = find_weights(card, weights)
     if sha256 is not None and sha256 != file.sha256:
         raise WeightsError(
             f"{file.path} has other content than asked for (SHA-256 {file.sha256[:8]}…, "
             f"not {sha256[:8]}…): name the original file"
         )
-    network = _load_network(card, file)
+    if network is None:
+        network = _load_network(card, file)
     if fold:
         fold_batch_norms(network)
     network.requires_grad_(False)
@@ -237,7 +240,7 @@ def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:
     state = {k: v.float() if v.is_floating_point() else v for k, v in read_weights(file).items()}
     # The weights take the place of parameters that were never filled with random numbers.
     with torch.device("meta"):
-        network = _build(card, file.convention, head="classifier.0.weight" in state)
+        network = card.build(file.convention, "classifier.0.weight" in state)
     try:
         network.load_state_dict(state, assign=True)
     except RuntimeError as error:
@@ -246,11 +249,10 @@ def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:
     return network
 
 
-def _build(card: EncoderEntry, convention: Convention, head: bool) -> Network:
-    match card.family:
-        case "efficientnet_lite":
-            return EfficientNetLite(card.variant, convention.norm_epsilon)
-        case "vgg":
-            return VGG(card.variant, head)
-        case "resnet":
-            return ResNet(card.variant, convention.stride_in_first, convention.norm_epsilon)
+def _sha256(network: Network) -> str:
+    """The hash of weights that are in no file."""
+    digest = hashlib.sha256()
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()

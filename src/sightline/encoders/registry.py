@@ -1,9 +1,14 @@
 """The table of encoders: what each one is, without building it (and so without torch)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-from sightline.errors import SightlineError
+from sightline.plugins import Registry
+
+if TYPE_CHECKING:
+    from sightline.encoders.network import Network
 
 Rounding = Literal["up", "down"]
 
@@ -84,18 +89,43 @@ class FetchedWeights:
 
 
 @dataclass(frozen=True)
+class ComputedWeights:
+    """Weights that a network gives itself when it is built, such as fixed filters: no file."""
+
+    licence: str
+
+
+@dataclass(frozen=True)
 class EncoderEntry:
-    """One line of the table."""
+    """An encoder as the table has it, ours or a plug-in's."""
 
     name: str
-    family: Literal["efficientnet_lite", "vgg", "resnet"]
-    variant: int
+    # The network, of a convention and of whether the weights hold a classifier as well.
+    build: Callable[[Convention, bool], "Network"]
     size: int  # the input size it was trained at
     stage: str  # where regions are taken unless asked otherwise
-    stages: dict[str, Stage]
-    parameters: int  # of the whole network with its classifier
+    stages: dict[str, Stage]  # from the first to the last
     convention: Convention
-    weights: PackagedWeights | FetchedWeights | None = None
+    weights: PackagedWeights | FetchedWeights | ComputedWeights | None = None
+    parameters: int | None = None  # of the whole network with its classifier, to be listed
+
+
+def _build_lite(variant: int, convention: Convention, head: bool) -> "Network":
+    from sightline.encoders.efficientnet_lite import EfficientNetLite
+
+    return EfficientNetLite(variant, convention.norm_epsilon)
+
+
+def _build_vgg(variant: int, convention: Convention, head: bool) -> "Network":
+    from sightline.encoders.vgg import VGG
+
+    return VGG(variant, head)
+
+
+def _build_resnet(variant: int, convention: Convention, head: bool) -> "Network":
+    from sightline.encoders.resnet import ResNet
+
+    return ResNet(variant, convention.stride_in_first, convention.norm_epsilon)
 
 
 def _lite(
@@ -104,8 +134,7 @@ def _lite(
     name = f"efficientnet_lite{variant}"
     return EncoderEntry(
         name=name,
-        family="efficientnet_lite",
-        variant=variant,
+        build=partial(_build_lite, variant),
         size=size,
         stage="head",
         stages={
@@ -127,8 +156,7 @@ def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -
     dims = {"stage2": 256, "stage3": 512, "stage4": 512, "stage5": 512}
     return EncoderEntry(
         name=f"vgg{variant}",
-        family="vgg",
-        variant=variant,
+        build=partial(_build_vgg, variant),
         size=224,
         stage="stage4",  # conv5_3, 14 x 14 x 512: the annotation vectors of paper 1
         stages={name: Stage(dim, 2 ** int(name[-1]), "down") for name, dim in dims.items()},
@@ -141,8 +169,7 @@ def _vgg(variant: int, parameters: int, weights: FetchedWeights | None = None) -
 def _resnet(variant: int, parameters: int, weights: FetchedWeights | None = None) -> EncoderEntry:
     return EncoderEntry(
         name=f"resnet{variant}",
-        family="resnet",
-        variant=variant,
+        build=partial(_build_resnet, variant),
         size=224,
         stage="stage5",
         stages={f"stage{n}": Stage(64 * 2**n, 2**n, "up") for n in (2, 3, 4, 5)},
@@ -152,7 +179,7 @@ def _resnet(variant: int, parameters: int, weights: FetchedWeights | None = None
     )
 
 
-ENCODERS = {
+_ENCODERS = {
     card.name: card
     for card in (
         _lite(
@@ -211,13 +238,16 @@ ENCODERS = {
 }
 
 
+ENCODERS = Registry("encoders", EncoderEntry, "encoder: none is called", _ENCODERS)
+
+
 def list_encoders() -> list[str]:
     """Names that `create_encoder` knows.
 
     >>> list_encoders()[0]
     'efficientnet_lite0'
     """
-    return list(ENCODERS)
+    return ENCODERS.names()
 
 
 def encoder_entry(name: str) -> EncoderEntry:
@@ -226,6 +256,4 @@ def encoder_entry(name: str) -> EncoderEntry:
     >>> encoder_entry("resnet50").stages["stage4"].cells(224)
     14
     """
-    if name not in ENCODERS:
-        raise SightlineError(f"no encoder is called '{name}': choose one of {', '.join(ENCODERS)}")
-    return ENCODERS[name]
+    return ENCODERS.find(name)

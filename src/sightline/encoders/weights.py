@@ -12,6 +12,7 @@ from sightline.encoders.registry import (
     CONVENTIONS,
     LITE,
     TORCHVISION,
+    ComputedWeights,
     Convention,
     EncoderEntry,
     FetchedWeights,
@@ -59,14 +60,14 @@ def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> Weight
                     f"run 'sightline encoders fetch {card.name}'"
                 )
             return WeightsFile(path, card.weights.converted_sha256, _convention(path, card))
-        case None:
+        case ComputedWeights() | None:
             raise WeightsError(
                 f"Sightline has no source of weights for {card.name}: "
                 "name a file in torchvision's layout"
             )
 
 
-State = Literal["installed", "fetched", "damaged", "not here"]
+State = Literal["installed", "fetched", "computed", "damaged", "not here"]
 
 
 def weights_state(card: EncoderEntry) -> State:
@@ -76,6 +77,8 @@ def weights_state(card: EncoderEntry) -> State:
     >>> weights_state(encoder_entry("efficientnet_lite0"))
     'installed'
     """
+    if isinstance(card.weights, ComputedWeights):
+        return "computed"
     try:
         file = find_weights(card)
     except WeightsError:

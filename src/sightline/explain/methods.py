@@ -7,10 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sightline.config import nearest
 from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encoder import Encoder
-from sightline.errors import ConfigError
 from sightline.explain.attention import attention
 from sightline.explain.attribution import Attribution
 from sightline.explain.gradients import (
@@ -25,6 +23,7 @@ from sightline.explain.targets import Target, Targets, find_targets
 from sightline.explain.upsampling import upsample, upsample_boxes
 from sightline.explanation import Explanation
 from sightline.models.interface import CaptionModel
+from sightline.plugins import Registry
 from sightline.regions import Regions
 from sightline.text.vocabulary import PAD, START, Vocabulary
 
@@ -83,13 +82,16 @@ _METHODS = {
 }
 
 
+METHODS = Registry("methods", Method, "explain: no method is called", _METHODS)
+
+
 def list_methods() -> list[str]:
     """Names of the explanation methods.
 
     >>> "lrp" in list_methods()
     True
     """
-    return list(_METHODS)
+    return METHODS.names()
 
 
 def find_method(name: str) -> Method:
@@ -98,9 +100,7 @@ def find_method(name: str) -> Method:
     >>> find_method("grad_cam").label
     'Grad-CAM'
     """
-    if name not in _METHODS:
-        raise ConfigError(f"explain: no method is called '{name}'; {nearest(name, list_methods())}")
-    return _METHODS[name]
+    return METHODS.find(name)
 
 
 def explain_captions(

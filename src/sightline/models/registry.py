@@ -1,10 +1,10 @@
-"""The captioners by name."""
+"""The captioners by name: ours, and those of plug-ins."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.config import from_dict, nearest
-from sightline.errors import ConfigError
+from sightline.config import from_dict
 from sightline.models.adaptive_attention import AdaptiveAttention, AdaptiveAttentionConfig
 from sightline.models.aligned_transformer import AlignedTransformer, AlignedTransformerConfig
 from sightline.models.grid_td import GridTD
@@ -14,68 +14,116 @@ from sightline.models.interface import CaptionModel
 from sightline.models.soft_attention import SoftAttention, SoftAttentionConfig
 from sightline.models.spatial_transformer import SpatialTransformer, SpatialTransformerConfig
 from sightline.models.transformer import Transformer, TransformerConfig
+from sightline.plugins import Registry
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One line of the table."""
+    """A captioner as the table has it, ours or a plug-in's.
 
-    build: Any  # (vocabulary_size, region_dim, config) -> CaptionModel
-    config: type
-    paper: str
+    >>> from dataclasses import replace
+    >>> replace(MODELS.builtin["transformer"], paper="").summary
+    'its baseline: attention layers over regions and words'
+    """
+
+    build: Callable[[int, int, Any], CaptionModel]  # of vocabulary size, region width, config
+    config: type  # a dataclass, whose fields a recipe may set
     summary: str
+    paper: str = ""
+    # Options that make it small, one set for each variant worth testing: what the laws run on.
+    tiny: tuple[dict[str, Any], ...] = ({},)
 
 
-MODELS = {
-    "soft_attention": ModelEntry(
-        SoftAttention,
-        SoftAttentionConfig,
-        "1: Show, attend and tell",
-        "LSTM over a weighted mean of the regions",
-    ),
-    "hard_attention": ModelEntry(
-        HardAttention,
-        HardAttentionConfig,
-        "1: Show, attend and tell",
-        "LSTM that looks at one sampled region per word",
-    ),
-    "adaptive_attention": ModelEntry(
-        AdaptiveAttention,
-        AdaptiveAttentionConfig,
-        "4: Beyond visualizing attention",
-        "LSTM that weighs the regions against a visual sentinel",
-    ),
-    "grid_td": ModelEntry(
-        GridTD,
-        AdaptiveAttentionConfig,
-        "4: Beyond visualizing attention",
-        "adaptive attention between a top-down and a language LSTM",
-    ),
-    "transformer": ModelEntry(
-        Transformer,
-        TransformerConfig,
-        "0: Attention-aligned Transformer",
-        "its baseline: attention layers over regions and words",
-    ),
-    "aligned_transformer": ModelEntry(
-        AlignedTransformer,
-        AlignedTransformerConfig,
-        "0: Attention-aligned Transformer",
-        "Transformer whose attention follows what the captions depend on",
-    ),
-    "spatial_transformer": ModelEntry(
-        SpatialTransformer,
-        SpatialTransformerConfig,
-        "3: Spatial self-attention",
-        "Transformer over a grid, its attention spread by length",
-    ),
-    "hierarchical": ModelEntry(
-        Hierarchical,
-        HierarchicalConfig,
-        "2: Hierarchical adversarial captioning",
-        "SRU whose words follow goals set from what a discriminator leaks",
-    ),
+_RECURRENT = {"region_width": 5, "word_width": 4, "state_width": 7, "attention_width": 3}
+_ADAPTIVE = {"word_width": 4, "state_width": 7, "attention_width": 3}
+_ATTENTIVE = {"width": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 12}
+_HIERARCHICAL = {
+    "region_width": 5,
+    "word_width": 4,
+    "worker_width": 7,
+    "manager_width": 6,
+    "goal_width": 3,
+    "attention_width": 3,
+    "discriminator_width": 4,
 }
+
+MODELS = Registry(
+    "models",
+    ModelEntry,
+    "model: none is called",
+    {
+        "soft_attention": ModelEntry(
+            SoftAttention,
+            SoftAttentionConfig,
+            "LSTM over a weighted mean of the regions",
+            "1: Show, attend and tell",
+            (_RECURRENT, {**_RECURRENT, "region_width": 0}),
+        ),
+        "hard_attention": ModelEntry(
+            HardAttention,
+            HardAttentionConfig,
+            "LSTM that looks at one sampled region per word",
+            "1: Show, attend and tell",
+            (_RECURRENT, {**_RECURRENT, "look": "argmax"}),
+        ),
+        "adaptive_attention": ModelEntry(
+            AdaptiveAttention,
+            AdaptiveAttentionConfig,
+            "LSTM that weighs the regions against a visual sentinel",
+            "4: Beyond visualizing attention",
+            (_ADAPTIVE,),
+        ),
+        "grid_td": ModelEntry(
+            GridTD,
+            AdaptiveAttentionConfig,
+            "adaptive attention between a top-down and a language LSTM",
+            "4: Beyond visualizing attention",
+            (_ADAPTIVE,),
+        ),
+        "transformer": ModelEntry(
+            Transformer,
+            TransformerConfig,
+            "its baseline: attention layers over regions and words",
+            "0: Attention-aligned Transformer",
+            (
+                _ATTENTIVE,
+                {**_ATTENTIVE, "norm": "pre", "region_position": "none", "attention_layer": -1},
+                {**_ATTENTIVE, "encoder_layers": 0, "tie_words": True},
+            ),
+        ),
+        "aligned_transformer": ModelEntry(
+            AlignedTransformer,
+            AlignedTransformerConfig,
+            "Transformer whose attention follows what the captions depend on",
+            "0: Attention-aligned Transformer",
+            (
+                {**_ATTENTIVE, "alignment": {"fusion": "max"}},
+                {
+                    **_ATTENTIVE,
+                    "alignment": {"fusion": "average", "average": "head_mean"},
+                    "norm": "pre",
+                },
+                {**_ATTENTIVE, "alignment": {"fusion": "decay"}},
+                {**_ATTENTIVE, "alignment": {"fusion": "gate"}},
+                {**_ATTENTIVE, "alignment": {"fusion": "gate", "mask": "linear", "regions": 5}},
+            ),
+        ),
+        "spatial_transformer": ModelEntry(
+            SpatialTransformer,
+            SpatialTransformerConfig,
+            "Transformer over a grid, its attention spread by length",
+            "3: Spatial self-attention",
+            (_ATTENTIVE, {**_ATTENTIVE, "alignment": {"fusion": "gate"}}),
+        ),
+        "hierarchical": ModelEntry(
+            Hierarchical,
+            HierarchicalConfig,
+            "SRU whose words follow goals set from what a discriminator leaks",
+            "2: Hierarchical adversarial captioning",
+            (_HIERARCHICAL, {**_HIERARCHICAL, "discriminator_sees_picture": True}),
+        ),
+    },
+)
 
 
 def list_models() -> list[str]:
@@ -84,7 +132,7 @@ def list_models() -> list[str]:
     >>> "soft_attention" in list_models()
     True
     """
-    return list(MODELS)
+    return MODELS.names()
 
 
 def model_config(name: str, options: dict[str, Any] | None = None) -> Any:
@@ -93,9 +141,7 @@ def model_config(name: str, options: dict[str, Any] | None = None) -> Any:
     >>> model_config("soft_attention", {"state_width": 64}).state_width
     64
     """
-    if name not in MODELS:
-        raise ConfigError(f"model: none is called '{name}'; {nearest(name, list(MODELS))}")
-    return from_dict(MODELS[name].config, options or {}, f"model {name}")
+    return from_dict(MODELS.find(name).config, options or {}, f"model {name}")
 
 
 def create_model(
@@ -108,5 +154,4 @@ def create_model(
     64
     """
     config = model_config(name, options)
-    model: CaptionModel = MODELS[name].build(vocabulary_size, region_dim, config)
-    return model
+    return MODELS.find(name).build(vocabulary_size, region_dim, config)

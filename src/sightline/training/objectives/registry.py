@@ -1,9 +1,11 @@
-"""The training regimes by the names that recipes call them."""
+"""The training regimes by the names that recipes call them: ours, and those of plug-ins."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from sightline.config import from_dict, nearest
-from sightline.errors import ConfigError
+from sightline.config import from_dict
+from sightline.plugins import Registry
 from sightline.training.objectives.adversarial import Adversarial, AdversarialOptions
 from sightline.training.objectives.adversarial_pretraining import AdversarialPretraining
 from sightline.training.objectives.aligned import Aligned, AlignedOptions
@@ -13,15 +15,30 @@ from sightline.training.objectives.objective import Objective
 from sightline.training.objectives.reinforce import Reinforce, ReinforceOptions
 from sightline.training.objectives.self_critical import SelfCritical, SelfCriticalOptions
 
-_OBJECTIVES: dict[str, tuple[Any, type]] = {  # name -> class, class of its options
-    "cross_entropy": (CrossEntropy, CrossEntropyOptions),
-    "self_critical": (SelfCritical, SelfCriticalOptions),
-    "aligned": (Aligned, AlignedOptions),
-    "adversarial_pretraining": (AdversarialPretraining, CrossEntropyOptions),
-    "adversarial": (Adversarial, AdversarialOptions),
-    "lrp_inference": (LRPInference, LRPInferenceOptions),
-    "reinforce": (Reinforce, ReinforceOptions),
-}
+
+@dataclass(frozen=True)
+class ObjectiveEntry:
+    """A training regime as the table has it, ours or a plug-in's."""
+
+    build: Callable[[Any], Objective]  # of its options
+    options: type  # a dataclass, whose fields a recipe may set
+    tiny: dict[str, Any] = field(default_factory=dict)  # options that the laws are run with
+
+
+OBJECTIVES = Registry(
+    "objectives",
+    ObjectiveEntry,
+    "objective: none is called",
+    {
+        "cross_entropy": ObjectiveEntry(CrossEntropy, CrossEntropyOptions),
+        "self_critical": ObjectiveEntry(SelfCritical, SelfCriticalOptions),
+        "aligned": ObjectiveEntry(Aligned, AlignedOptions),
+        "adversarial_pretraining": ObjectiveEntry(AdversarialPretraining, CrossEntropyOptions),
+        "adversarial": ObjectiveEntry(Adversarial, AdversarialOptions),
+        "lrp_inference": ObjectiveEntry(LRPInference, LRPInferenceOptions),
+        "reinforce": ObjectiveEntry(Reinforce, ReinforceOptions),
+    },
+)
 
 
 def list_objectives() -> list[str]:
@@ -30,7 +47,7 @@ def list_objectives() -> list[str]:
     >>> "self_critical" in list_objectives()
     True
     """
-    return list(_OBJECTIVES)
+    return OBJECTIVES.names()
 
 
 def create_objective(options: dict[str, Any]) -> Objective:
@@ -40,9 +57,6 @@ def create_objective(options: dict[str, Any]) -> Objective:
     {}
     """
     name = str(options.get("name", "cross_entropy"))
-    if name not in _OBJECTIVES:
-        raise ConfigError(f"objective: none is called '{name}'; {nearest(name, list_objectives())}")
-    build, kind = _OBJECTIVES[name]
+    entry = OBJECTIVES.find(name)
     others = {key: value for key, value in options.items() if key != "name"}
-    objective: Objective = build(from_dict(kind, others, f"objective {name}"))
-    return objective
+    return entry.build(from_dict(entry.options, others, f"objective {name}"))
