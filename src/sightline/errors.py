@@ -41,6 +41,18 @@ class ConfigError(SightlineError):
     """A recipe, an option or a checkpoint's configuration that does not say what it should."""
 
 
+class NotApplicableError(SightlineError):
+    """An explanation method that cannot explain this captioner; others may."""
+
+    @classmethod
+    def no_rule(cls, operation: str) -> "NotApplicableError":
+        """LRP came to an operation that it has no rule for."""
+        return cls(
+            f"lrp: there is no rule for '{operation}', which carries relevance in this captioner; "
+            "explain it by another method"
+        )
+
+
 class MissingExtraError(SightlineError):
     """An optional part of Sightline that is not installed."""
 

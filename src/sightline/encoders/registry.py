@@ -238,7 +238,7 @@ _ENCODERS = {
 }
 
 
-ENCODERS = Registry("encoders", EncoderEntry, "encoder: none is called", _ENCODERS)
+ENCODERS = Registry("encoders", EncoderEntry, "no encoder is called", _ENCODERS)
 
 
 def list_encoders() -> list[str]:

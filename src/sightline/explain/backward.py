@@ -1,13 +1,13 @@
 """Pulling words back to what they were said of: all words of a caption in one backward pass."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from sightline.errors import SightlineError
+from sightline.decoding.ensemble import Ensemble
+from sightline.errors import NotApplicableError
 from sightline.explain.gradient_mode import GradientMode
 from sightline.explain.lrp.rules import apply
 from sightline.explain.targets import Targets
@@ -15,48 +15,63 @@ from sightline.models.interface import Unrolled
 from sightline.regions import Regions
 
 
+class WordVectors(NamedTuple):
+    """Vectors of words as a captioner looked them up together: all at once, or those of a step."""
+
+    positions: Tensor  # (...): number of each word among the B x T given ones; -1: none of them
+    vectors: Tensor  # (..., D)
+    multipliers: Tensor  # (N, ..., D)
+
+
 class Multipliers(NamedTuple):
     """Multipliers (gradients, or R / x under the rules of LRP) of N words, N first."""
 
     total: Tensor  # (N, B): the logits
     regions: Tensor  # (N, B, L, D)
-    words: list[tuple[Tensor, Tensor]]  # word vectors (B, T, D), multipliers (N, B, T, D)
+    words: list[WordVectors]
+    length: int  # T, the number of given words
     absorbed: Tensor | None  # (N, 2, B)
 
 
 def backward_to_regions(targets: Targets, mode: GradientMode) -> Multipliers:
     """From the logits asked for to the regions and to the vectors of the words before."""
-    total, vectors, words = _trace(targets, mode)
+    total, vectors = _trace(targets, mode)
+    words = [leaf for leaf, _ in mode.words]
     absorbed = mode.absorbed
     inputs = [vectors, *words] if absorbed is None else [vectors, *words, absorbed]
-    found = _backward(total, inputs)
+    multipliers = _backward(total, inputs)
     return Multipliers(
         total.detach().T,
-        found[0],
-        _first_rows(words, found[1:]),
-        None if absorbed is None else found[-1],
+        multipliers[0],
+        [
+            WordVectors(positions, leaf.detach(), c)
+            for (leaf, positions), c in zip(mode.words, multipliers[1:], strict=False)
+        ],
+        targets.tokens.shape[2],
+        None if absorbed is None else multipliers[-1],
     )
 
 
-def _trace(targets: Targets, mode: GradientMode) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """The logits `(B, N)` asked for, and what they are made of: regions, and words' vectors."""
+def _trace(targets: Targets, mode: GradientMode) -> tuple[Tensor, Tensor]:
+    """The logits `(B, N)` asked for, and the regions they are made of; the mode has the words."""
     model, given = targets.model, targets.regions
+    if isinstance(model, Ensemble):
+        raise NotApplicableError("explain the captioners of an ensemble one by one")
     vectors = given.vectors.detach().requires_grad_()
     regions = Regions(vectors, given.mask, given.boxes)
     # Weights are constants here, whoever trains them elsewhere.
     constants = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    mode.positions.follow(targets.tokens)
     with torch.enable_grad(), mode:
         unrolled: Unrolled = functional_call(model, constants, (regions, targets.tokens))
     with torch.enable_grad():
         total = targets.chosen(unrolled.logits)
-    # The vectors of the caption's words; a model may embed them more than once.
-    words = [leaf for leaf in mode.words if leaf.shape[:3] == targets.tokens.shape]
-    if not words:
-        raise SightlineError(
-            f"{type(model).__name__}: it takes words otherwise than one vector for each; explain "
-            "the captioners of an ensemble one by one"
+    if not mode.words:
+        raise NotApplicableError(
+            f"{type(model).__name__}: it looks up no vector for its words; give it an nn.Embedding "
+            "of the tokens, or explain it by attention or occlusion"
         )
-    return total, vectors, words
+    return total, vectors
 
 
 def _backward(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
@@ -93,11 +108,6 @@ class _Handing(torch.autograd.Function):
         return one * ctx.given[0], None
 
 
-def _first_rows(words: list[Tensor], found: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Without the axis K: there is one caption for each picture."""
-    return [(leaf.detach()[:, 0], c[:, :, 0]) for leaf, c in zip(words, found, strict=False)]
-
-
 def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tensor:
     """From multipliers of regions `(N, B, L, D)` to those of the encoder's input `(N, B, 3, h, w)`.
 
@@ -115,6 +125,15 @@ def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tenso
     return torch.stack([torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends])
 
 
-def word_relevance(words: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Σ x c over each previous word's vector `(B, N, T)`, of vectors and multipliers."""
-    return torch.stack([(vectors * c).sum(-1) for vectors, c in words]).sum(0).transpose(0, 1)
+def word_relevance(multipliers: Multipliers, by_vectors: bool = True) -> Tensor:
+    """Σ x c over each previous word's vector `(B, N, T)`; Σ c, if not `by_vectors`.
+
+    A captioner may look a word up more than once: its parts are added up.
+    """
+    targets, pictures = multipliers.total.shape
+    given = pictures * multipliers.length
+    relevance = multipliers.total.new_zeros(targets, given + 1)  # the last is of no word
+    for positions, vectors, c in multipliers.words:
+        parts = ((vectors * c) if by_vectors else c).sum(-1).flatten(1)
+        relevance.index_add_(1, positions.flatten().remainder(given + 1), parts)
+    return torch.unflatten(relevance[:, :-1], 1, (pictures, -1)).transpose(0, 1)

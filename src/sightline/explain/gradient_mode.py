@@ -3,6 +3,7 @@
 A mode stands between the model and torch; there is no second copy of any captioner.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,10 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from sightline.errors import NotApplicableError
 from sightline.explain.lrp.rules import guided_rule
+from sightline.explain.recurrence import PLAIN_RECURRENCE
+from sightline.explain.word_positions import WordPositions
 
 RECTIFIERS = {"relu", "relu6"}
 
@@ -20,15 +24,26 @@ def attend(
     query: Tensor,
     keys: Tensor,
     values: Tensor,
-    attn_mask: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
     *,
     scale: float | None = None,
+    enable_gqa: bool = False,
     constant: bool = False,
 ) -> Tensor:
     """`scaled_dot_product_attention`, if need be with constant weights."""
+    if enable_gqa:
+        raise NotApplicableError.no_rule("scaled_dot_product_attention with enable_gqa")
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     energy = (query * scale) @ keys.transpose(-2, -1)
-    weights = functional.softmax(energy.masked_fill(~attn_mask, float("-inf")), -1)
+    if is_causal:
+        attn_mask = torch.ones_like(energy, dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        energy = energy.masked_fill(~attn_mask, float("-inf"))
+    elif attn_mask is not None:
+        energy = energy + attn_mask
+    weights = functional.dropout(functional.softmax(energy, -1), dropout_p)
     return (weights.detach() if constant else weights) @ values
 
 
@@ -39,21 +54,25 @@ def _additive_energy(
     return squash(keys[:, None] + query[:, :, None]) @ vector
 
 
-PLAIN_FORMS: dict[str, Callable[..., Tensor]] = {
+PLAIN_FORMS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": attend,
     "additive_energy": _additive_energy,
+    **PLAIN_RECURRENCE,
 }
 
 
 class GradientMode(TorchFunctionMode):
     """Makes word vectors inputs that gradients are taken of; else changes no number.
 
-    Attention is taken in plain operations: of these, the gradients of all words can be had at once.
+    Attention and recurrence are taken in plain operations: of these, the gradients of all words can
+    be had at once.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.words: list[Tensor] = []  # each (B, K, T, D)
+        self.positions = WordPositions()
+        # Vectors `(..., D)` that were looked up, and which word each is of `(...)`.
+        self.words: list[tuple[Tensor, Tensor]] = []
         self.absorbed: Tensor | None = None  # an input whose gradient is what went nowhere
 
     def __torch_function__(
@@ -64,20 +83,34 @@ class GradientMode(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         name = getattr(function, "__name__", "")
+        kwargs = kwargs or {}
         if not torch.is_grad_enabled():
-            return function(*args, **(kwargs or {}))
-        if name == "embedding":
-            vectors: Tensor = function(*args, **(kwargs or {}))
-            self.words.append(vectors.detach().requires_grad_())
-            return self.words[-1]
-        return self.apply(name, function, args, kwargs or {})
+            return function(*args, **kwargs)
+        if self.positions.concerns(name, args):
+            return self.positions.move(name, function, args, kwargs)
+        if name == "embedding" or (name == "__getitem__" and self._looks_up(*args)):
+            return self._look_up(function(*args, **kwargs), args[0 if name == "embedding" else 1])
+        return self.apply(name, function, args, kwargs)
+
+    def _looks_up(self, table: Any, ids: Any) -> bool:
+        return self.positions.find(ids) is not None
+
+    def _look_up(self, vectors: Tensor, ids: Tensor) -> Tensor:
+        """Vectors of words are inputs; those of anything else, such as positions, are constants."""
+        vectors, positions = vectors.detach(), self.positions.find(ids)
+        if positions is not None:
+            self.words.append((vectors.requires_grad_(), positions))
+        return vectors
 
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """What an operation gives under this mode."""
-        plain: Callable[..., Any] = PLAIN_FORMS.get(name, function)
-        return plain(*args, **kwargs)
+        plain = PLAIN_FORMS.get(name)
+        if plain is not None:
+            with contextlib.suppress(NotApplicableError):  # torch's own has gradients, too
+                return plain(*args, **kwargs)
+        return function(*args, **kwargs)
 
 
 class GuidedMode(GradientMode):

@@ -30,7 +30,7 @@ def gradient_input(targets: Targets) -> Attribution:
     return Attribution(
         multipliers.total.T,
         (multipliers.regions * targets.regions.vectors).sum(-1).transpose(0, 1),
-        word_relevance(multipliers.words),
+        word_relevance(multipliers),
         None if pixels is None else pixels.transpose(0, 1),
     )
 
@@ -88,7 +88,7 @@ def _cam(targets: Targets, multipliers: Multipliers) -> Tensor:
 
 
 def _word_gradients(multipliers: Multipliers) -> Tensor:
-    return word_relevance([(vectors.new_ones(()), c) for vectors, c in multipliers.words])
+    return word_relevance(multipliers, by_vectors=False)
 
 
 def _guided_pixels(targets: Targets, multipliers: Multipliers) -> Tensor | None:

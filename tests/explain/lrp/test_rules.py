@@ -11,6 +11,7 @@ from sightline.encoders.encoder import create_encoder
 from sightline.encoders.folding import fold_batch_norms
 from sightline.encoders.resnet import ResNet
 from sightline.encoders.vgg import VGG
+from sightline.errors import NotApplicableError
 from sightline.explain.gradient_mode import GuidedMode
 from sightline.explain.lrp.mode import LRPMode
 from sightline.models.layers import lstm
@@ -180,6 +181,60 @@ def test_products_of_signals_share_equally_and_of_a_gate_the_signal_takes_all():
     gated = functional.softmax(x, -1) * x
     torch.testing.assert_close(backward(lambda x: x * functional.softmax(x, -1), x)[0], gated)
     torch.testing.assert_close(backward(lambda x: x / x, x)[0], torch.ones(1, 2).double())
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x, w: x @ w,
+        lambda x, w: torch.bmm(x, w.expand(2, -1, -1)),
+        lambda x, w: torch.einsum("bij,jk->bik", x, w),
+        lambda x, w: (x.movedim(1, 2).mT.view_as(x).flip(1).flip(1)) @ w,
+        # Pictures and words along one axis, as layers of torch often want them.
+        lambda x, w: functional.linear(x.flatten(0, 1), w.T).view(2, 3, 5),
+    ],
+)
+def test_ways_to_write_a_linear_map_are_one(product):
+    torch.manual_seed(0)
+    x, weight = torch.randn(2, 3, 4).double(), torch.randn(4, 5).double()
+    plain = backward(lambda x: functional.linear(x, weight.T), x)
+    for one, other in zip(backward(lambda x: product(x, weight), x), plain, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        (lambda x: x.max(1).values, "max"),
+        (lambda x: torch.topk(x, 2)[0], "topk"),
+        (lambda x: torch.exp(x), "exp"),
+        (lambda x: 1 / x, "__rdiv__"),
+        (lambda x: (x * 1).add_(1), "add_"),
+        (lambda x: torch.einsum("bi,bi,bi->b", x, x, x), "einsum"),
+        (lambda x: functional.pad(x, (1, 1), value=2.0), "pad"),
+        (lambda x: functional.layer_norm(x, (2, 3)), "layer_norm"),
+        (
+            lambda x: functional.conv2d(x[None, None], x.new_ones(1, 1, 3, 3), padding="same"),
+            "conv2d with padding 'same'",
+        ),
+        (lambda x: functional.linear(x.T, x.new_ones(1, 2)), "an operation whose first axis is n"),
+    ],
+)
+def test_what_has_no_rule_is_refused_by_its_name(operation, name):
+    x = torch.rand(2, 3).double() + 1
+    with pytest.raises(NotApplicableError, match=f"no rule for '{name}"):
+        backward(operation, x)
+
+
+def test_fused_attention_takes_every_kind_of_mask():
+    torch.manual_seed(0)
+    x, causal = torch.randn(1, 2, 4, 3).double(), torch.ones(4, 4, dtype=torch.bool).tril()
+    added = torch.zeros(4, 4).double().masked_fill(~causal, float("-inf"))
+    for options in ({}, {"is_causal": True}, {"attn_mask": causal}, {"attn_mask": added}):
+        plain = functional.scaled_dot_product_attention(x, x, x, **options)
+        with LRPMode():
+            moded = functional.scaled_dot_product_attention(x, x, x, **options)
+        torch.testing.assert_close(moded, plain)
 
 
 def test_fused_attention_weighs_by_constants():

@@ -28,7 +28,7 @@ def lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
     return Attribution(
         multipliers.total.T,
         regions,
-        word_relevance(multipliers.words),
+        word_relevance(multipliers),
         pixels,
         bias,
         by_epsilon,

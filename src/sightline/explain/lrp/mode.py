@@ -14,7 +14,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
+from sightline.errors import NotApplicableError
 from sightline.explain.gradient_mode import RECTIFIERS, GradientMode, attend
 from sightline.explain.lrp.convolution import Convolution
 from sightline.explain.lrp.rules import (
@@ -27,17 +29,22 @@ from sightline.explain.lrp.rules import (
     refuse,
     uniform_rule,
 )
+from sightline.explain.recurrence import PLAIN_RECURRENCE
 
 GATES = {"sigmoid", "softmax", "log_softmax", "normalize", "additive_energy"}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
-REDUCTIONS = {"sum", "mean"}
-PRODUCTS = {"mul", "__rmul__", "matmul"}
+REDUCTIONS = {"sum", "mean", "avg_pool2d", "adaptive_avg_pool2d"}
+MATRIX_PRODUCTS = {"matmul", "bmm", "mm", "einsum"}
+PRODUCTS = {"mul", "__rmul__", *MATRIX_PRODUCTS}
 SQUASHES = {"tanh", "relu6"}
 # What is linear in its first input, or picks from it: the gradient is the rule.
 PLAIN = {
     *("cat", "stack", "split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
     *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg"),
     *("__getitem__", "gather", "masked_fill", "detach", "relu", "max_pool2d", "dropout"),
+    *("view_as", "reshape_as", "expand_as", "movedim", "swapaxes", "narrow", "select", "repeat"),
+    *("index_select", "repeat_interleave", "flip", "roll", "to", "float", "double", "type_as"),
+    "__get__",  # .T, .mT
 }
 
 
@@ -74,25 +81,37 @@ class LRPMode(GradientMode):
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if name in PLAIN_RECURRENCE:
+            with self:  # its parts are operations with rules of their own
+                return PLAIN_RECURRENCE[name](*args, **kwargs)
         if name == "scaled_dot_product_attention":
             return self._absorb(attend(*args, **kwargs, constant=True))
         if name == "linear" and args[0].requires_grad:
             return self._multiply(*args, **kwargs)
-        if name == "layer_norm" and args[0].requires_grad:
+        if name == "layer_norm" and args[0].requires_grad and len(args[1]) == 1:
             return self._normalise(*args, **kwargs)
         if name == "conv2d" and args[0].requires_grad:
             return self._convolve(*args, **kwargs)
         if name in RECTIFIERS and self._convolved and args[0] is self._convolved[0]:
             return self._rectify(function)
-        if name == "pad" and args[0].requires_grad:
-            return pad(*args, **kwargs)
-        if name == "matmul" and args[0].dim() == 3 and _weighs(*args):
+        if name == "pad" and args[0].requires_grad and _with_zeros(*args[2:], **kwargs):
+            return pad(*args[:2])
+        if name == "matmul" and _weighs(*args):
             return self._attention_sum(*args)
         if name == "div":  # (a divisor is a constant)
             return function(args[0], _detached(args[1]), **kwargs)
         output = function(*args, **kwargs)
-        if not isinstance(output, Tensor) or not output.requires_grad or name in PLAIN:
+        if name in PLAIN:
             return output
+        if isinstance(output, tuple | list):
+            return type(output)(
+                refuse(part, name) if isinstance(part, Tensor) and part.requires_grad else part
+                for part in output
+            )
+        if not isinstance(output, Tensor) or not output.requires_grad:
+            return output
+        if name.endswith("_") and not name.startswith("_"):
+            raise NotApplicableError.no_rule(name)  # in place: who else holds it is not known
         if name in GATES:
             return output.detach()
         if name in SQUASHES:
@@ -100,9 +119,11 @@ class LRPMode(GradientMode):
         if name in REDUCTIONS:
             return self._absorb(output)
         if name in PRODUCTS:
-            both = all(isinstance(part, Tensor) and part.requires_grad for part in args[:2])
-            product = uniform_rule(output) if both else output
-            return self._absorb(product) if name == "matmul" else product
+            signals = [isinstance(part, Tensor) and part.requires_grad for part in args]
+            if sum(signals) > 2:
+                return refuse(output, name)
+            product = uniform_rule(output) if sum(signals) == 2 else output
+            return self._absorb(product) if name in MATRIX_PRODUCTS else product
         if name in SUMS:
             signals = [isinstance(part, Tensor) and part.requires_grad for part in args[:2]]
             if all(signals):
@@ -151,7 +172,17 @@ class LRPMode(GradientMode):
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        if isinstance(padding, str):
+            return refuse(
+                functional.conv2d(x, weight, bias, stride, padding, dilation, groups),
+                f"conv2d with padding '{padding}'",
+            )
+        options = {
+            "stride": _pair(stride),
+            "padding": _pair(padding),
+            "dilation": _pair(dilation),
+            "groups": groups,
+        }
         before = None
         if self._rectified and x is self._rectified[0]:
             before = self._rectified[1]
@@ -168,9 +199,18 @@ class LRPMode(GradientMode):
         return output
 
 
-def _weighs(one: Tensor, other: Tensor) -> bool:
-    """Whether a product is of constants with a signal."""
-    return not one.requires_grad and other.requires_grad
+def _weighs(weights: Tensor, values: Tensor) -> bool:
+    """Whether a product is of constant weights `(B, K, L)` with values `(B, L, D)`."""
+    constant = not weights.requires_grad and values.requires_grad
+    return constant and weights.dim() == values.dim() == 3 and len(weights) == len(values)
+
+
+def _with_zeros(mode: str = "constant", value: float | None = None) -> bool:
+    return mode == "constant" and not value
+
+
+def _pair(number: int | Sequence[int]) -> tuple[int, ...]:
+    return (number, number) if isinstance(number, int) else tuple(number)
 
 
 def _detached(part: Any) -> Any:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sightline.errors import SightlineError
+from sightline.errors import NotApplicableError
 
 
 def absorb(
@@ -117,14 +117,13 @@ def normalise(
     return absorb(y + bias.detach(), bias.detach(), 0.0, absorbed)
 
 
-def pad(x: Tensor, amounts: Sequence[int], mode: str = "constant", value: float = 0.0) -> Tensor:
-    """`functional.pad`, whose gradient is a view: torch's own makes a copy of it.
+def pad(x: Tensor, amounts: Sequence[int]) -> Tensor:
+    """`functional.pad` with zeros; its gradient is a view, where torch's own makes a copy.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> torch.autograd.grad(pad(x, (1, 0)), x, torch.tensor([3.0, 4.0, 5.0]))[0].tolist()
     [4.0, 5.0]
     """
-    assert (mode, value or 0.0) == ("constant", 0.0), "only zeros have no relevance"
     return apply(_Pad, x, tuple(amounts))
 
 
@@ -160,7 +159,8 @@ class _Absorb(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(z, constant if isinstance(constant, Tensor) else None)
         ctx.number = constant if isinstance(constant, float | int) else None
-        ctx.epsilon, ctx.counts, ctx.shares = epsilon, absorbed is not None, None
+        ctx.pictures = None if absorbed is None else absorbed.shape[1]
+        ctx.epsilon, ctx.shares = epsilon, None
         return z[...]  # (`view_as` would lose that channels are last)
 
     @staticmethod
@@ -169,7 +169,8 @@ class _Absorb(torch.autograd.Function):
             z, constant = ctx.saved_tensors
             ctx.shares = _share(z, ctx.number if constant is None else constant, ctx.epsilon)
         passed, lost = ctx.shares
-        return c * passed, None, None, count(c, lost) if ctx.counts else None
+        absorbed = None if ctx.pictures is None else _by_picture(count(c, lost), ctx.pictures)
+        return c * passed, None, None, absorbed
 
 
 def _share(z: Tensor, constant: Tensor | float | None, epsilon: float) -> tuple[Tensor, Tensor]:
@@ -193,6 +194,15 @@ def count(c: Tensor, lost: Tensor) -> Tensor:
     """
     products = last_channels(c) @ lost.T
     return torch.unflatten(products, 1, (2, -1)).diagonal(dim1=0, dim2=2)
+
+
+def _by_picture(absorbed: Tensor, pictures: int) -> Tensor:
+    """`(2, B)` of `(2, n)`, where a captioner has laid pictures and words out along one axis."""
+    if absorbed.shape[1] == pictures:
+        return absorbed
+    if absorbed.shape[1] % pictures:
+        raise NotApplicableError.no_rule("an operation whose first axis is not the pictures")
+    return torch.unflatten(absorbed, 1, (pictures, -1)).sum(-1)
 
 
 def last_channels(x: Tensor) -> Tensor:
@@ -272,10 +282,7 @@ class _Refuse(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        raise SightlineError(
-            f"lrp: there is no rule for '{ctx.name}', which carries relevance in this captioner; "
-            "explain it by another method"
-        )
+        raise NotApplicableError.no_rule(ctx.name)
 
 
 class _Guided(torch.autograd.Function):

@@ -171,7 +171,7 @@ def _caption_support(
     if of == "largest":
         whole = _largest(relevance).squeeze(-1) * regions.mask.sum(-1)
     else:
-        both = torch.cat([relevance, word_relevance(multipliers.words).transpose(0, 1)], -1)
+        both = torch.cat([relevance, word_relevance(multipliers).transpose(0, 1)], -1)
         whole = both.abs().sum(-1).clamp(min=torch.finfo(both.dtype).tiny)
     support = relevance.sum(-1) / whole
     # Captions with fewer words to explain than others are asked for some more.
