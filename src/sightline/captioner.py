@@ -21,7 +21,7 @@ from sightline.decoding.words import describe_words
 from sightline.devices import choose_device
 from sightline.encoded_picture import EncodedPicture, join_regions
 from sightline.encoders.encoder import Encoder
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, NotApplicableError
 from sightline.explain.methods import explain_captions, find_method
 from sightline.explain.targets import Target
 from sightline.explanation import Explanation
@@ -402,6 +402,8 @@ class Captioner:
         says, wherever it says them, or "all"; `why_not` are words that it does not say, each with
         a place (from 0) or None, for where it is likeliest. Words have their support, if the
         captioner was fitted to tell it. `name` is that of the picture, by default of its file.
+        A method that cannot explain this captioner is skipped, and the report says why, as long as
+        another one can.
 
         >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
         Report(name='photo.jpg', …)
@@ -426,12 +428,16 @@ class Captioner:
         work = progress(
             methods, "explaining", total=len(methods), unit="method", show=show_progress
         )
-        explanations = [
-            why
-            for method in work
-            for why in self.explain(shown, said, words=targets, method=method)
-        ]
-        return Report(name, shown.image, said, tuple(explanations), tuple(others))
+        explanations: list[Explanation] = []
+        skipped: dict[str, str] = {}
+        for method in work:
+            try:
+                explanations += self.explain(shown, said, words=targets, method=method)
+            except NotApplicableError as error:
+                skipped[method] = str(error)
+                if len(skipped) == len(methods):
+                    raise
+        return Report(name, shown.image, said, tuple(explanations), tuple(others), skipped)
 
 
 def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:

@@ -89,8 +89,9 @@ def save_checkpoint(
 
 def _plugins_of(config: dict[str, Any]) -> dict[str, str]:
     """The modules of the plug-ins that a checkpoint needs: for people, nothing imports them."""
-    model, encoders = config["model"]["name"], config["encoder"]["name"].split("+")
-    origins = {model: MODELS.origin(model)} | {name: ENCODERS.origin(name) for name in encoders}
+    model, encoders = (str(config.get(part, {}).get("name", "")) for part in ("model", "encoder"))
+    origins = {name: ENCODERS.origin(name) for name in encoders.split("+") if name}
+    origins |= {model: MODELS.origin(model)} if model else {}
     return {name: module for name, module in origins.items() if module is not None}
 
 

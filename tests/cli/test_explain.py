@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from PIL import Image
 
 from sightline.cli.explain import command
 from sightline.cli.main import main
-from sightline.errors import ConfigError, PictureError
-from sightline.explain.methods import list_methods
+from sightline.errors import ConfigError, NotApplicableError, PictureError
+from sightline.explain.methods import METHODS, list_methods
 
 
 @pytest.fixture
@@ -60,6 +61,26 @@ def test_what_was_asked_for_is_what_is_explained(run, tmp_path: Path) -> None:
     assert data["words"][7]["likelihood"].startswith("As word 3, instead of “cup”")
     assert data["words"][8]["likelihood"].endswith("Nowhere in this caption was it likelier.")
     assert [why["word"] for why in data["explanations"]] == 2 * [1, 2, 6, 7, 8]
+
+
+def test_a_method_that_does_not_apply_is_skipped_and_said(run, tmp_path, monkeypatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise NotApplicableError.no_rule("gelu")
+
+    monkeypatch.setitem(METHODS.builtin, "lrp", replace(METHODS.builtin["lrp"], attribute=refuse))
+    result = run(tmp_path / "out.html", "--caption", "a cat", "--method", "all")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(
+        "sightline: lrp was skipped: lrp: there is no rule for 'gelu'"
+    )
+    data = content(tmp_path / "out.html")
+    methods = [method["name"] for method in data["methods"]]
+    assert methods == [name for name in METHODS.names() if name != "lrp"]
+    page = (tmp_path / "out.html").read_text("utf-8")
+    assert "LRP was skipped (lrp: there is no rule for &#x27;gelu&#x27;" in page
+    alone = run(tmp_path / "alone.html", "--caption", "a cat", "--method", "lrp")
+    assert isinstance(alone.exception, NotApplicableError)
+    assert not (tmp_path / "alone.html").exists()
 
 
 def test_a_figure_and_json(run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ _SUFFIXES = (".html", ".png", ".json")
     multiple=True,
     metavar="NAME",
     help="Explanation method: lrp, grad_cam, guided_grad_cam, attention (default: these four), "
-    "occlusion, gradient_input or guided_backpropagation. Repeat for several.",
+    "occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. Repeat for several.",
 )
 @click.option(
     "--words",
@@ -61,14 +62,19 @@ def command(
     caption: str | None,
     why_not: tuple[str, ...],
 ) -> None:
-    """Explain why the caption of PICTURE has its words: what each word is based on."""
+    """Explain why the caption of PICTURE has its words: what each word is based on.
+
+    A method that cannot explain the captioner is skipped with a line that says why (exit code 1).
+    """
     if output.suffix not in _SUFFIXES:
         raise ConfigError(f"{output}: the output file must end in {', '.join(_SUFFIXES)}")
     unsaid = [_parse_why_not(text) for text in why_not]
     from sightline.captioner import Captioner
-    from sightline.explain.methods import find_method
+    from sightline.explain.methods import find_method, list_methods
     from sightline.report.report import DEFAULT_METHODS
 
+    if "all" in methods:
+        methods = tuple(list_methods())
     for method in methods:
         find_method(method)
     report = Captioner.load(*models, device=device).report(
@@ -81,6 +87,11 @@ def command(
     )
     _write(report, output)
     click.echo(output)
+    for method, why in report.skipped.items():
+        others = ", ".join(report.methods)
+        click.echo(f"sightline: {method} was skipped: {why} (done: {others})", err=True)
+    if report.skipped:
+        sys.exit(1)
 
 
 def _parse_why_not(text: str) -> tuple[str, int | None]:

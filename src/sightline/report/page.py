@@ -39,6 +39,7 @@ def render_page(report: Report) -> str:
         "unsaid": _counterfactual_line(report),
         "verdicts": _legend_of_verdicts(report),
         "methods": "\n".join(_choice(name, report.methods[0]) for name in report.methods),
+        "skipped": _skipped_line(report),
         "picture": jpeg_uri(report.picture),
         "width": str(report.picture.width),
         "height": str(report.picture.height),
@@ -93,6 +94,14 @@ def _choice(method: str, chosen: str) -> str:
     checked = " checked" if method == chosen else ""
     box = f'<input type="radio" name="method" value="{method}"{checked}>'
     return f"<label>{box} {find_method(method).label}</label>"
+
+
+def _skipped_line(report: Report) -> str:
+    reasons = (
+        f"{find_method(name).label} was skipped ({escape(why)})."
+        for name, why in report.skipped.items()
+    )
+    return f'<p class="quiet">{" ".join(reasons)}</p>' if report.skipped else ""
 
 
 def _content(report: Report) -> dict[str, Any]:

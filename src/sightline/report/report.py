@@ -1,6 +1,6 @@
 """A caption with all that explains it: what pages, figures and JSON files show."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from PIL.Image import Image
@@ -21,6 +21,7 @@ class Report:
     caption: Caption
     explanations: tuple[Explanation, ...]
     counterfactuals: tuple[Counterfactual, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)  # methods that do not apply, and why
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -41,4 +42,5 @@ class Report:
             "caption": self.caption.to_json(),
             "unsaid": [word.to_json() for word in self.counterfactuals],
             "explanations": explanations,
+            "skipped": self.skipped,
         }
