@@ -35,6 +35,7 @@ COMMANDS = {
     ),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioning models."),
+    "check-plugin": ("sightline.cli.check_plugin", "Test a plug-in against the laws."),
     "data": ("sightline.cli.data", "Check, measure or generate captioned pictures."),
     "encode": ("sightline.cli.encode", "Encode every picture of a dataset once, into a cache."),
     "encoders": (
