@@ -13,14 +13,7 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import nn
 
 from sightline.captioner import Captioner
-from sightline.checkpoint import (
-    load_config,
-    load_training,
-    load_weights,
-    read_pointers,
-    save_checkpoint,
-    write_pointers,
-)
+from sightline.checkpoint import load_config, load_weights
 from sightline.config import to_dict
 from sightline.data.dataset import build_vocabulary
 from sightline.decoding.beam import BeamOptions
@@ -49,6 +42,7 @@ from sightline.training.run import (
     unpack_tensors,
 )
 from sightline.training.schedule import create_optimizer, learning_rate_factor
+from sightline.training.store import CheckpointStore
 from sightline.version import __version__
 
 
@@ -88,6 +82,7 @@ class Trainer:
 
     def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
         self.fabric, self.run, self.show_progress = fabric, run, show_progress
+        self.store = CheckpointStore(run)
         self.phases = recipe.phases()
         self.recipe = self.phases[0]
         dataset = dataset_of(recipe.data)
@@ -195,9 +190,7 @@ class Trainer:
             at.finished = at.finished or at.epoch == last
             self.save(best=at.best_step == at.step)
         if self.fabric.is_global_zero:  # kept, to be compared with the other phases
-            pointers = read_pointers(self.run)
-            ended = pointers["best" if at.best_step > at.phase_step else "last"]
-            write_pointers(self.run, pointers | {f"stage-{at.phase + 1}": ended})
+            self.store.end_phase(at.phase + 1, improved=at.best_step > at.phase_step)
 
     def _next_phase(self) -> None:
         """Go on from the best checkpoint. A run killed here does the same again."""
@@ -262,10 +255,8 @@ class Trainer:
     def _check(self, values: dict[str, float]) -> None:
         for name, value in values.items():
             if not math.isfinite(value):
-                last = read_pointers(self.run).get("last")
-                good = (
-                    f"the last good checkpoint is {self.run / last}" if last else "none was saved"
-                )
+                last = self.store.last
+                good = f"the last good checkpoint is {last}" if last else "none was saved"
                 raise TrainingError(
                     f"step {self.position.step}: the term '{name}' is {value}; {good}. "
                     "Lower optimizer.learning_rate or optimizer.clip"
@@ -321,7 +312,7 @@ class Trainer:
 
     def _roll_back(self) -> None:
         """Back to the weights of the best checkpoint."""
-        self._load(self.run / read_pointers(self.run)["best"])
+        self._load(self.store.best)
 
     def _load(self, checkpoint: Path) -> None:
         load_weights(checkpoint, model=self.captioner)
@@ -342,21 +333,19 @@ class Trainer:
         random = self._random_states()
         if not self.fabric.is_global_zero:
             return
-        name = f"step-{self.position.step:07d}"
         self.position.objective = self.objective.state()
         tensors = pack_tensors(self.optimizer, random) | self.averages.pack()
         with self.averages.shown():
-            save_checkpoint(
-                self.run / name,
+            self.store.save(
+                self.position.step,
                 self.captioner,
                 self.config(),
                 model_card(self.config(), self.recipe),
+                best=best,
                 trainable=self.trainable,
                 tensors=tensors,
                 training=self.position.to_json(),
             )
-        pointers = read_pointers(self.run) | {"last": name} | ({"best": name} if best else {})
-        write_pointers(self.run, pointers)
 
     def _random_states(self) -> list[dict[str, torch.Tensor]]:
         """The states of the generators of every process, by kind of device."""
@@ -386,12 +375,12 @@ class Trainer:
 
     def resume(self) -> None:
         """Go back to the last checkpoint, or to what the run began with, if there is one."""
-        if last := read_pointers(self.run).get("last"):
-            tensors, training = load_training(self.run / last)
+        if saved := self.store.load_last():
+            last, tensors, training = saved
             self.position = Position.from_json(training)
             if self.position.phase:
                 self.begin_phase(self.position.phase)
-            self._load(self.run / last)
+            self._load(last)
             self.averages.unpack(tensors)
             unpack_tensors(self.optimizer, tensors, self.fabric.global_rank, self.fabric.device)
             self.objective.load_state(self.position.objective)
