@@ -1,8 +1,8 @@
-"""What Sightline does with a photograph; run by `make demo`.
+"""A demonstration of Sightline, run by `make demo`.
 
-Captions the freely licensed photographs beside this file with the captioner that comes with
-Sightline, marks what they do not support, and writes a page for each that explains every word, and
-a figure for the first of them.
+Captions the freely licensed photographs next to this file with the bundled captioner and marks
+words that they do not support. Writes a page for each photograph that explains every word, and a
+figure for the first one.
 """
 
 import argparse
@@ -21,7 +21,9 @@ HERE = Path(__file__).parent
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=HERE.parent / "demo", help="for the pages")
+    parser.add_argument(
+        "--folder", type=Path, default=HERE.parent / "demo", help="folder for the pages"
+    )
     parser.add_argument("pictures", nargs="*", type=Path, default=sorted(HERE.glob("*.jpg")))
     options = parser.parse_args()
     keep_freed_memory()
@@ -38,7 +40,7 @@ def main() -> None:
             draw_explanations(report).savefig(figure)
             click.echo(f"    and: {figure}")
     click.echo(
-        "\nword(?): doubtful. [not seen: word]: not supported by the picture. docs/support.md"
+        "\nword(?) is doubtful; [not seen: word] is not supported by the picture (docs/support.md)."
     )
 
 

@@ -41,7 +41,7 @@ def test_a_caption_shows_its_picture_and_its_words(make_report) -> None:
     (picture,) = shown.of("img")
     assert picture["alt"] == "a cat sleeps"
     assert image(picture["src"]).shape == (40, 60, 3)
-    assert shown.texts[:5] == ["a cat sleeps", "word", "probability", "could have been", "support"]
+    assert shown.texts[:5] == ["a cat sleeps", "word", "probability", "alternatives", "support"]
     assert shown.texts[5:9] == ["a", "40 %", "bird 20 %, (end) 0.1 %", "–"]
     assert "✓ seen (0.90)" in shown.texts
     assert "✗ not supported (0.10)" in shown.texts

@@ -115,7 +115,7 @@ def test_every_word_has_its_numbers(page: Page) -> None:
         "“sleeps”",
         "Why not “dog”?",
     ]
-    assert words[1]["likelihood"] == "The captioner gave it 40 %."
+    assert words[1]["likelihood"] == "Probability: 40 %."
     assert words[1]["alternatives"] == [
         {"name": "bird", "length": 0.2, "number": "20 %", "sign": None},
         {"name": "(end)", "length": 0.001, "number": "0.1 %", "sign": None},
@@ -123,11 +123,10 @@ def test_every_word_has_its_numbers(page: Page) -> None:
     assert words[1]["support"] == {
         "style": "seen",
         "text": "✓ Seen: support 0.90",
-        "evidence": "Made of occlusion 0.80.",
+        "evidence": "Based on occlusion 0.80.",
     }
     assert words[3]["likelihood"] == (
-        "As word 2, instead of “cat” (40 %), the captioner gave it 30 %. "
-        "Nowhere in this caption was it likelier."
+        "Probability as word 2, instead of “cat” (40 %): 30 %. It is most likely at this position."
     )
     assert (words[3]["place"], words[3]["said"]) == (1, False)
 
@@ -142,7 +141,7 @@ def test_an_unsaid_word_at_a_place_one_asked_for(make_report) -> None:
         kept = tuple(why for why in report.explanations if why.word != "dog")
         page = Page(dataclasses.replace(report, counterfactuals=(moved,), explanations=kept))
         assert page.data["words"][3]["likelihood"] == (
-            f"As word {place + 1}, {says}, the captioner gave it 3 %."
+            f"Probability as word {place + 1}, {says}: 3 %."
         )
 
 

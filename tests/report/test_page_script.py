@@ -110,7 +110,7 @@ def test_a_visit(make_report, browse) -> None:
     first = found["first"]
     assert first["pressed"] == [False, False, False, True]  # the word that was asked for
     assert first["summary"].startswith("LRP of “dog”: strongest for the word at the top left")
-    assert "Why not “dog”?As word 2, instead of “cat” (40 %)" in first["details"]
+    assert "Why not “dog”?Probability as word 2, instead of “cat” (40 %)" in first["details"]
     assert first["replaced"] == 1
     assert first["signs"] == ["for", "against", "", "", ""]
     assert first["left"] == [*ORANGE, 255]
@@ -128,7 +128,7 @@ def test_a_visit(make_report, browse) -> None:
 
     for state in ("escape", "leave"):
         assert not any(found[state]["pressed"])
-        assert found[state]["summary"] == "The picture alone."
+        assert found[state]["summary"] == "The picture without a heatmap."
         assert found[state]["left"] is None
         assert found[state]["grey"] == "none"
     assert found["hover"]["summary"].startswith("LRP of “cat”")
@@ -142,7 +142,7 @@ def test_a_visit(make_report, browse) -> None:
     assert found["attention"]["summary"].startswith("Attention of “cat”")
     assert found["attention"]["right"][:3] == pytest.approx(ORANGE, abs=2)
     assert found["attention"]["signs"] == [""] * 5
-    assert "It rests on" not in found["attention"]["details"]
+    assert "Sources of relevance" not in found["attention"]["details"]
 
 
 def test_a_wicked_caption_stays_text(make_report, browse) -> None:

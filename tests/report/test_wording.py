@@ -20,7 +20,7 @@ def test_a_summary_says_what_colours_show(make_report) -> None:
     # Relevance: 2 at the left, -1 at the right, -0.5 of the words before.
     assert summary(lrp, heatmap(lrp, 60)) == (
         "LRP of “cat”: strongest for the word at the top left, against the word at the top right. "
-        "Taken together, the picture has 67 % of the relevance, the words before 33 %."
+        "Overall, 67 % of the relevance is in the picture, 33 % in the previous words."
     )
     said = summary(attention, heatmap(attention, 60))
     assert "against" not in said

@@ -1,4 +1,4 @@
-"""The explanation methods by name, and one way to ask any of them."""
+"""The explanation methods by name, and one function to run any of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,54 +30,55 @@ from sightline.text.vocabulary import PAD, START, Vocabulary
 
 @dataclass(frozen=True)
 class Method:
-    """A way to explain a word: how it is computed, and how people are told of it."""
+    """A way to explain a word: how it is computed, and how it is described to readers."""
 
     attribute: Callable[..., Attribution]  # of Targets, and the method's own options
     label: str
-    sentence: str  # for a reader who knows no paper
+    sentence: str  # for readers who do not know the papers
 
 
 _METHODS = {
     "lrp": Method(
         lrp,
         "LRP",
-        "Layer-wise relevance propagation hands the word's score back through the captioner, step "
-        "by step, to regions of the picture and to the words before: these parts add up to the "
-        "score. From the regions it goes on to their pixels, which show where.",
+        "Layer-wise relevance propagation (LRP) passes the word's score back through the "
+        "captioner, step by step, to the regions of the picture and to the previous words. These "
+        "parts add up to the score. Within the regions it continues to the pixels, to show where.",
     ),
     "grad_cam": Method(
         grad_cam,
         "Grad-CAM",
-        "Grad-CAM weighs what each region holds by how much the word's score changes with it.",
+        "Grad-CAM weights the features of each region by how strongly the word's score depends on "
+        "them.",
     ),
     "guided_grad_cam": Method(
         guided_grad_cam,
         "Guided Grad-CAM",
-        "Guided Grad-CAM shows which pixels the word's score changes with, where Grad-CAM finds "
+        "Guided Grad-CAM shows which pixels the word's score depends on, where Grad-CAM finds "
         "evidence for the word.",
     ),
     "attention": Method(
         attention,
         "Attention",
-        "Attention is where the captioner looked for the word, whatever came of it. It has no "
-        "evidence against a word, and says nothing of the words before.",
+        "Attention shows where the captioner looked for the word, whether or not it affected the "
+        "word. It shows no evidence against a word, and nothing about the previous words.",
     ),
     "gradient_input": Method(
         gradient_input,
         "Gradient x input",
-        "Gradient x input multiplies each pixel by how much the word's score changes with it.",
+        "Gradient x input multiplies each pixel by how strongly the word's score depends on it.",
     ),
     "guided_backpropagation": Method(
         guided_backpropagation,
         "Guided backpropagation",
-        "Guided backpropagation shows which pixels the word's score changes with, along paths "
+        "Guided backpropagation shows which pixels the word's score depends on, along paths "
         "through the encoder that raise it.",
     ),
     "occlusion": Method(
         occlusion,
         "Occlusion",
-        "Occlusion hides one part of the picture, or one word before, at a time; shown is how much "
-        "the word's score falls.",
+        "Occlusion hides one part of the picture, or one previous word, at a time, and shows how "
+        "much the word's score falls.",
     ),
 }
 
@@ -114,10 +115,10 @@ def explain_captions(
     encoder: Encoder | None = None,
     **options: Any,
 ) -> list[list[Explanation]]:
-    """Why captions, one of each picture, have the words they have, or have not others.
+    """Explain why captions, one for each picture, have their words, or do not have others.
 
-    Captions are word ids without start and end; which `words` are explained is said as
-    `find_targets` has it. `options` are the method's own. Without `pictures` and the `encoder` that
+    Captions are word ids without start and end. `words` selects the targets, as described in
+    `find_targets`. `options` are passed to the method. Without `pictures` and the `encoder` that
     made their regions, explanations end at the regions.
 
     >>> from sightline.models.registry import create_model

@@ -1,6 +1,6 @@
-"""Pictures and pages of captions and of what they rest on.
+"""Figures and pages that show captions and their explanations.
 
-Importing anything from here teaches captions and explanations to draw themselves.
+Importing this package lets captions and explanations draw themselves.
 """
 
 from sightline.report import attention_figure, notebook

@@ -21,7 +21,7 @@ _SIDE = 336  # pixels of the longer side of each small picture
 def plot_attention(caption: Caption, path: Path) -> None:
     """Write the figure to a .png, .pdf or .svg."""
     if path.suffix not in (".png", ".pdf", ".svg"):
-        raise ConfigError(f"{path}: a figure ends in .png, .pdf or .svg")
+        raise ConfigError(f"{path}: a figure must end in .png, .pdf or .svg")
     with atomic_write(path, "wb") as file:
         draw_attention(caption).savefig(file, format=path.suffix[1:], dpi=110)
 

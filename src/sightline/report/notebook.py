@@ -1,4 +1,4 @@
-"""How notebooks show captions and explanations: HTML without scripts, as any of them allows."""
+"""How notebooks show captions and explanations: HTML without scripts, which all of them allow."""
 
 from html import escape
 
@@ -28,7 +28,7 @@ def show_caption(caption: Caption) -> str:
     """
     picture = "" if caption.picture is None else _embed(caption.picture, caption.text)
     rows = "".join(_row(word) for word in caption.words)
-    headings = ("word", "probability", "could have been", "support")
+    headings = ("word", "probability", "alternatives", "support")
     head = "".join(f'<th scope="col" style="{_CELL}">{heading}</th>' for heading in headings)
     return (
         f"<figure style='margin:0'>{picture}<figcaption><b>{escape(caption.text)}</b></figcaption>"
@@ -38,7 +38,7 @@ def show_caption(caption: Caption) -> str:
 
 @to_html.register
 def show_explanation(explanation: Explanation) -> str:
-    """The picture under its relevance, the words before underlined by theirs, and all in words.
+    """The picture with its heatmap, the previous words underlined by relevance, and a summary.
 
     >>> box, words = ((0.0, 0.0, 1.0, 1.0),), np.float32([0.5])
     >>> why = Explanation("lrp", "cat", 0, 1.5, np.float32([1]), box, ("<start>",), words)

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const find = (id) => document.getElementById(id);
 const words = [...document.querySelectorAll(".word")]; // in the order of data.words
 const decoded = new Map(); // an explanation -> a promise of the pixels of its heatmap
-let pinned = data.first; // the word that was chosen
+let pinned = data.first; // the selected word
 let pointed = null; // the word under the pointer, or with the focus
 let drawing = 0;
 
@@ -42,20 +42,20 @@ function describe(index, why) {
     parts.push(make("p", "quiet", word.support.evidence));
   }
   if (!why) {
-    parts.push(make("p", "quiet", "This word was not asked for: there is no explanation of it."));
+    parts.push(make("p", "quiet", "No explanation of this word was requested."));
   } else if (why.shares) {
-    parts.push(make("h3", "", "It rests on"), bars(why.shares));
-    parts.push(make("p", "quiet", "What speaks for it and what speaks against it are set off first."));
-    parts.push(make("h3", "", "The words before"), bars(why.before));
+    parts.push(make("h3", "", "Sources of relevance"), bars(why.shares));
+    parts.push(make("p", "quiet", "Computed after evidence for and against the word is added up."));
+    parts.push(make("h3", "", "The previous words"), bars(why.before));
   }
-  parts.push(make("h3", "", "Alternatives at this place"), bars(word.alternatives));
+  parts.push(make("h3", "", "Alternatives at this position"), bars(word.alternatives));
   if (why?.ledger) {
-    parts.push(make("h3", "", "Where its score comes from"), bars(why.ledger));
+    parts.push(make("h3", "", "Where the score comes from"), bars(why.ledger));
   }
   find("details").replaceChildren(...parts);
 }
 
-/** Underline what a word rests on: as thick as it weighs, solid for it, dashed against it. */
+/** Underline the previous words: as thick as their relevance, solid for the word, dashed against it. */
 function underline(index, why) {
   const place = index === null ? 0 : data.words[index].place;
   [find("start"), ...words].forEach((element, position) => {
@@ -116,8 +116,8 @@ function show() {
   });
   const chosen = data.methods.find((one) => one.name === method());
   find("sentence").textContent = chosen.sentence;
-  find("summary").textContent = why ? why.summary : "The picture alone.";
-  if (index === null) find("details").replaceChildren(make("p", "quiet", "No word is chosen."));
+  find("summary").textContent = why ? why.summary : "The picture without a heatmap.";
+  if (index === null) find("details").replaceChildren(make("p", "quiet", "No word is selected."));
   else describe(index, why);
   underline(index, why);
   colour(why);

@@ -1,7 +1,7 @@
-"""One self-contained page: a caption, and for each of its words what it rests on.
+"""One self-contained page: a caption, and what each of its words is based on.
 
-The page asks for nothing over the network, and works from a file. What it shows is text in a JSON
-element; heatmaps are grey PNGs of signed relevance, coloured by the page.
+The page makes no network requests and works from a file. Its content is text in a JSON element;
+heatmaps are grey PNGs of signed relevance, coloured by the page.
 """
 
 import json
@@ -26,7 +26,7 @@ _STYLES = {"seen": "seen", "doubtful": "doubtful", "not supported": "unsupported
 
 
 def render_page(report: Report) -> str:
-    """The page of an report, as HTML.
+    """The page of a report, as HTML.
 
     >>> report = captioner.report("photo.jpg")  # doctest: +SKIP
     >>> Path("why.html").write_text(render_page(report), "utf-8")  # doctest: +SKIP
@@ -80,14 +80,14 @@ def _counterfactual_line(report: Report) -> str:
     chips = "\n".join(
         _button(counterfactual.word, "word other") for counterfactual in report.counterfactuals
     )
-    return f'<p class="unsaid"><span class="quiet">and why not</span>\n{chips}</p>'
+    return f'<p class="unsaid"><span class="quiet">why not</span>\n{chips}</p>'
 
 
 def _legend_of_verdicts(report: Report) -> str:
     if all(word.support is None for word in report.caption.words):
         return ""
     marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
-    return f" Whether the picture supports a word: {marks}; words without a mark were not checked."
+    return f" Does the picture support a word? {marks}. Words without a mark were not checked."
 
 
 def _choice(method: str, chosen: str) -> str:
@@ -105,7 +105,7 @@ def _skipped_line(report: Report) -> str:
 
 
 def _content(report: Report) -> dict[str, Any]:
-    """What the page's script reads: words said, then unsaid, and explanations of them by number."""
+    """What the page's script reads: words said, then unsaid, and their explanations by number."""
     words = report.caption.words
     said = [(place, word.text) for place, word in enumerate(words)]
     asked = said + [
@@ -128,7 +128,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 
 def _first(report: Report, explanations: list[dict[str, Any]]) -> int:
-    """The word shown first: one that was asked for, or the content word most of the picture."""
+    """The word shown first: a `why_not` word, or the content word with the largest image share."""
     if report.counterfactuals:
         return len(report.caption.words)
     shown = [why for why in report.explanations if why.method == report.methods[0]]
@@ -144,7 +144,7 @@ def _said(place: int, word: Word) -> dict[str, Any]:
         "heading": f"“{readable(word.text)}”",
         "place": place,
         "said": True,
-        "likelihood": f"The captioner gave it {likelihood(word.log_probability)}.",
+        "likelihood": f"Probability: {likelihood(word.log_probability)}.",
         "alternatives": _alternatives(word),
         "support": _support(word),
     }
@@ -156,10 +156,10 @@ def _counterfactual(counterfactual: Counterfactual, words: tuple[Word, ...]) -> 
         where = f"instead of “{instead.text}” ({likelihood(instead.log_probability)})"
     else:
         where = "after the last word"
-    text = f"As word {counterfactual.place + 1}, {where}, the captioner gave it "
+    text = f"Probability as word {counterfactual.place + 1}, {where}: "
     text += f"{likelihood(counterfactual.word.log_probability)}."
     if counterfactual.word.log_probability == max(counterfactual.everywhere):
-        text += " Nowhere in this caption was it likelier."
+        text += " It is most likely at this position."
     return {
         "heading": f"Why not “{counterfactual.word.text}”?",
         "place": counterfactual.place,
@@ -186,7 +186,7 @@ def _support(word: Word) -> dict[str, str] | None:
     return {
         "style": _STYLES[verdict],
         "text": f"{MARKS[verdict]} {verdict.capitalize()}: support {support.score:.2f}",
-        "evidence": f"Made of {evidence}." if evidence else "",
+        "evidence": f"Based on {evidence}." if evidence else "",
     }
 
 
@@ -205,7 +205,7 @@ def _explanation(why: Explanation, word: int) -> dict[str, Any]:
         content["underlines"] = [round(float(strength), 3) for strength in strengths]
         content["shares"] = [
             _bar("the picture", why.image_share, percent(why.image_share)),
-            _bar("the words before", 1 - why.image_share, percent(1 - why.image_share)),
+            _bar("the previous words", 1 - why.image_share, percent(1 - why.image_share)),
         ]
         content["before"] = [
             _bar(readable(text), strength, f"{value:+.3g}", signed=True)
@@ -216,10 +216,10 @@ def _explanation(why: Explanation, word: int) -> dict[str, Any]:
     if why.method == "lrp":  # the method whose parts add up
         parts = {
             "the picture": why.image_relevance,
-            "the words before": why.language_relevance,
+            "the previous words": why.language_relevance,
             "constants": why.bias,
-            "held back by ε": why.epsilon,
-            "together": why.total,
+            "absorbed by ε": why.epsilon,
+            "total": why.total,
         }
         largest = max(map(abs, parts.values())) or 1.0
         content["ledger"] = [

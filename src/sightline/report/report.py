@@ -1,4 +1,4 @@
-"""A caption with all that explains it: what pages, figures and JSON files show."""
+"""A caption with its explanations: what pages, figures and JSON files show."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from sightline.captions import Caption, Counterfactual
 from sightline.explanation import Explanation
 
 DEFAULT_METHODS = ("lrp", "grad_cam", "guided_grad_cam", "attention")
-"""Those of a report unless others are named; occlusion takes as long as all of them."""
+"""The methods of a report by default; occlusion takes as long as all of them together."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What explanations are called and say, in words that need no paper."""
+"""Explanations in words, for readers who do not know the papers."""
 
 import math
 
@@ -6,13 +6,13 @@ from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
 from sightline.report.heatmaps import Heatmap
 
-COLOURS = "Orange speaks for the word, blue against it; the stronger, the denser."
+COLOURS = "Orange is evidence for the word, blue is evidence against it; stronger is denser."
 
 MARKS = {"seen": "✓", "doubtful": "?", "not supported": "✗"}  # of verdicts on a word
 
 
 def percent(probability: float) -> str:
-    """A probability or a share as people read it; only what is none at all, or all, says so.
+    """A probability or a share for readers; only exactly 0 and 1 are shown as 0 % and 100 %.
 
     >>> percent(0.417), percent(0.0042), percent(0.998), percent(1)
     ('42 %', '0.4 %', '99.8 %', '100 %')
@@ -46,7 +46,7 @@ def readable(word: str) -> str:
 
 
 def summary(explanation: Explanation, heatmap: Heatmap) -> str:
-    """An explanation in a sentence or two, for whoever does not see the colours.
+    """An explanation in a sentence or two, for readers who cannot see the colours.
 
     >>> import numpy as np
     >>> box, none = ((0.0, 0.0, 1.0, 1.0),), np.float32([0])
@@ -63,6 +63,6 @@ def summary(explanation: Explanation, heatmap: Heatmap) -> str:
     said += f"strongest {', '.join(places)}." if places else "nothing in the picture."
     if explanation.words.any():
         share = explanation.image_share
-        said += f" Taken together, the picture has {percent(share)} of the relevance, "
-        said += f"the words before {percent(1 - share)}."
+        said += f" Overall, {percent(share)} of the relevance is in the picture, "
+        said += f"{percent(1 - share)} in the previous words."
     return said
