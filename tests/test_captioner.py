@@ -69,7 +69,7 @@ def test_options_reach_the_search(captioner: Captioner, examples: Path) -> None:
     # Ten captions of one word are all there are.
     few = captioner.captions([picture], n_best=15, max_length=1)[0]
     assert sorted(caption.text for caption in few) == sorted(known)
-    with pytest.raises(ConfigError, match="no caption meets these limits"):
+    with pytest.raises(ConfigError, match="no caption meets these constraints"):
         captioner.caption(picture, avoid=known)
     with pytest.raises(ConfigError, match="no decoding option is called 'beems'"):
         captioner.caption(picture, beems=3)
@@ -147,7 +147,7 @@ def test_the_figure_has_a_panel_per_word(
     assert [title.split()[0] for title in titles if title] == [w.text for w in caption.words]
     caption.plot(tmp_path / "cat.png")
     assert Image.open(tmp_path / "cat.png").width > 400
-    with pytest.raises(ConfigError, match=r"ends in \.png, \.pdf or \.svg"):
+    with pytest.raises(ConfigError, match=r"must end in \.png, \.pdf or \.svg"):
         caption.plot(tmp_path / "cat.jpeg")
 
 

@@ -53,7 +53,7 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
     assert first.encoder.train_from == "stage4"
     assert (first.epochs, second.epochs) == (1, 5)
     for number in ("2", "-1", "first"):
-        with pytest.raises(ConfigError, match=f"'{number}': is to be the number of one of 2"):
+        with pytest.raises(ConfigError, match=f"'{number}': must be the index of one of 2"):
             load_recipe(tiny_recipe, (stages, f"then.{number}.epochs=5"))
 
 
@@ -64,7 +64,7 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("epochs=many", "epochs: must be a whole number, not 'many'"),
         ("schedule.name=linear", "must be one of constant, cosine, noam, plateau"),
         ("dev.beam=2.5", "dev.beam: must be a whole number"),
-        ("epochs", "an override is key=value"),
+        ("epochs", "an override must be key=value"),
         ("epochs.x=1", "'epochs' is not a group of keys"),
         ("data.path=somewhere", "give either 'path' or 'scenes'"),
         ("model={}", "model: 'name' is missing"),

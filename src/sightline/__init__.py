@@ -1,4 +1,4 @@
-"""Image captions you can check: every word shows what it looked at.
+"""Image captions you can check: every word shows what it is based on.
 
 captioner = sightline.load()  # or a training run: load("runs/flickr8k")
 caption = captioner.caption("photo.jpg")

@@ -45,10 +45,10 @@ _REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller 
 
 
 class Captioner:
-    """An image encoder, a captioner and its words, ready for pictures.
+    """An image encoder, a captioning model and its vocabulary, ready to caption pictures.
 
-    A picture is a path, the bytes of a file, a `PIL.Image` or an array; or what `encode` made of
-    one, to caption, check and explain it without encoding it again.
+    A picture is a path, the bytes of a file, a `PIL.Image` or an array. To caption, check and
+    explain a picture without encoding it again, pass the result of `encode`.
 
     >>> captioner = sightline.load()  # doctest: +SKIP
     >>> captioner.caption("photo.jpg").text  # doctest: +SKIP
@@ -69,9 +69,9 @@ class Captioner:
 
     @classmethod
     def load(cls, *paths: Path | str, device: str | torch.device = "auto") -> "Captioner":
-        """From a checkpoint folder or a training run; from several, their ensemble.
+        """Load a checkpoint folder or a training run; several of them make an ensemble.
 
-        From nothing: the captioner that comes with the package.
+        Without paths, load the bundled captioner.
         """
         place = choose_device(device)
         folders = [find_checkpoint(Path(path)) for path in paths] or [find_checkpoint()]
@@ -102,7 +102,7 @@ class Captioner:
     # --- pictures -------------------------------------------------------------------------------
 
     def open(self, picture: Picture) -> Image:
-        """The picture as a person sees it, decoded no larger than needed; or a `PictureError`."""
+        """Open a picture upright, decoded no larger than needed; raises a `PictureError`."""
         return open_picture(picture, reduced_to=2 * self.encoder.preprocessing.size)
 
     @overload
@@ -110,7 +110,7 @@ class Captioner:
     @overload
     def encode(self, pictures: Sequence[AnyPicture]) -> list[EncodedPicture]: ...
     def encode(self, pictures: AnyPicture | Sequence[AnyPicture]) -> Any:
-        """Open and encode a picture, or each of a list; those that are encoded stay as they are.
+        """Open and encode a picture, or each of a list. Encoded pictures are returned unchanged.
 
         >>> picture = captioner.encode("photo.jpg")  # doctest: +SKIP
         >>> captioner.explain(picture, captioner.caption(picture))  # doctest: +SKIP
@@ -166,8 +166,8 @@ class Captioner:
         """The `n_best` captions of each picture, best first.
 
         `options` are fields of `BeamOptions` (`beam`, `n_best`, `groups` …) and of `Constraints`
-        (`max_length`, `no_repeat_ngram` …); `avoid` and `require` are words. With `check`, the
-        words have their support, as `check` gives it.
+        (`max_length`, `no_repeat_ngram` …). `avoid` and `require` are lists of words. With
+        `check`, words come with their support, as from the method `check`.
         """
         search = self._search_options(options, avoid, require)
         classifier = self.support_classifier if check else None
@@ -179,7 +179,7 @@ class Captioner:
             memory = self.model.encode(regions)
             hypotheses = beam_search(self.model, memory, search)
         if hypotheses.scores[:, 0].isneginf().any():
-            raise ConfigError("no caption meets these limits: ask for less")
+            raise ConfigError("no caption meets these constraints: relax them")
         captions = self._describe(hypotheses, memory, regions, encoded, alternatives)
         if classifier is None:
             return captions
@@ -192,11 +192,10 @@ class Captioner:
     def caption_without_unsupported(
         self, picture: AnyPicture, caption: Caption, **options: Any
     ) -> tuple[list[str], Caption | None]:
-        """The words of a checked caption that the picture does not support, and its best caption
-        without them.
+        """The unsupported words of a checked caption, and the picture's best caption without them.
 
-        What `require` names stays, supported or not; where nothing is to be avoided, the caption
-        is None. `options` are those of `captions`.
+        Words in `require` are kept, supported or not. If there is nothing to avoid, the caption is
+        None. `options` are those of `captions`.
         """
         required, avoided = options.get("require", ()), options.get("avoid", ())
         unsupported = sorted({word.text for word in caption.unsupported}.difference(required))
@@ -206,7 +205,7 @@ class Captioner:
         return unsupported, self.caption(picture, **options)
 
     def read(self, picture: AnyPicture, caption: str, *, alternatives: int = 5) -> Caption:
-        """A caption that somebody else gave, with what this captioner has to say of its words.
+        """A caption of your own, with the probabilities that this captioner gives its words.
 
         >>> captioner.read("photo.jpg", "A cat sleeps.").words[1].alternatives  # doctest: +SKIP
         (('dog', -0.3), …)
@@ -220,10 +219,10 @@ class Captioner:
     def counterfactual(
         self, picture: AnyPicture, caption: Caption, word: str, place: int | None = None
     ) -> Counterfactual:
-        """A word that a caption does not say: how likely it was, and what was likelier.
+        """A word that the caption does not say: how likely it was, and which words were likelier.
 
-        It is asked for at a `place` (from 0; one past the last word is the end) or, without one,
-        where it is likeliest.
+        `place` is its position (from 0; one past the last word is the end). By default it is the
+        position where the word is most likely.
 
         >>> captioner.counterfactual("photo.jpg", caption, "cat").place  # doctest: +SKIP
         1
@@ -231,11 +230,13 @@ class Captioner:
         ids = [self.vocabulary.id(said.text) for said in caption.words]
         (other,) = self._ids([word])
         if place is None and other in ids:
-            raise ConfigError(f"the caption does say '{word}'; to ask of another place, name it")
+            raise ConfigError(
+                f"the caption does say '{word}'; to ask about another position, give it"
+            )
         if place is not None and not 0 <= place <= len(ids):
-            raise ConfigError(f"the caption has {len(ids)} words, and no place {place}")
+            raise ConfigError(f"the caption has {len(ids)} words, and no position {place}")
         if place is not None and ids[place : place + 1] == [other]:
-            raise ConfigError(f"the caption does say '{word}' there; name another place")
+            raise ConfigError(f"the caption does say '{word}' there; give another position")
         rows = [[*ids[:before], other] for before in range(len(ids) + 1)]
         words = [row.words[-1] for row in self._read(self.encode(picture), rows, alternatives=5)]
         everywhere = tuple(candidate.log_probability for candidate in words)
@@ -286,9 +287,9 @@ class Captioner:
     # --- support --------------------------------------------------------------------------------
 
     def check(self, picture: AnyPicture, caption: Caption) -> Caption:
-        """The same caption with the support of its content words by the picture.
+        """The same caption, with the picture's support for each content word.
 
-        The checkpoint must have been fitted for it: `sightline fit-support`.
+        The checkpoint must have been fitted with `sightline fit-support`.
 
         >>> caption = captioner.check("photo.jpg", caption)  # doctest: +SKIP
         >>> [word.text for word in caption.unsupported]  # doctest: +SKIP
@@ -298,16 +299,16 @@ class Captioner:
 
     @property
     def can_check(self) -> bool:
-        """Whether `check` works: the captioner comes from a checkpoint that was fitted for it."""
+        """Whether `check` works: the checkpoint was fitted with `sightline fit-support`."""
         return self.checkpoint is not None and has_classifier(self.checkpoint)
 
     @functools.cached_property
     def support_classifier(self) -> SupportClassifier:
-        """What decides whether words are supported, as the checkpoint holds it."""
+        """The classifier of supported words that is stored in the checkpoint."""
         if self.checkpoint is None:
             raise ConfigError(
-                "to check words takes one captioner from a checkpoint, to which that was fitted; "
-                "not several, or one made in memory"
+                "words can be checked only by a single captioner from a checkpoint, not by an "
+                "ensemble or a captioner made in memory"
             )
         return load_classifier(self.checkpoint, self.device)
 
@@ -367,7 +368,7 @@ class Captioner:
         encoded = self.encode(pictures)
         said = self.caption(encoded) if captions is None else captions
         if len(said) != len(encoded):
-            raise ConfigError(f"explain: {len(said)} captions of {len(encoded)} pictures")
+            raise ConfigError(f"explain: {len(said)} captions for {len(encoded)} pictures")
         ids = [self.vocabulary.encode(c if isinstance(c, str) else c.text) for c in said]
         explanations: list[list[Explanation]] = []
         for first in range(0, len(encoded), EXPLAINED_TOGETHER):
@@ -398,12 +399,12 @@ class Captioner:
     ) -> Report:
         """Explain words of a caption by several methods, for a page, a figure or a program.
 
-        The caption is the captioner's own unless one is given. `words` are those that the caption
-        says, wherever it says them, or "all"; `why_not` are words that it does not say, each with
-        a place (from 0) or None, for where it is likeliest. Words have their support, if the
-        captioner was fitted to tell it. `name` is that of the picture, by default of its file.
-        A method that cannot explain this captioner is skipped, and the report says why, as long as
-        another one can.
+        By default it explains the captioner's own caption. `words` are words of the caption,
+        explained wherever they occur, or "all". `why_not` are words that it does not say, each
+        with a position (from 0), or None for the position where it is most likely. If the
+        captioner can check words, they come with their support. `name` is the picture's name, by
+        default that of its file. A method that cannot explain this captioner is skipped, and the
+        report says why, as long as another one can.
 
         >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
         Report(name='photo.jpg', …)
@@ -423,7 +424,7 @@ class Captioner:
         ]
         if not targets:
             raise ConfigError(
-                "there is no word to explain: the caption is empty, or none was named"
+                "there is no word to explain: the caption is empty, or no word was given"
             )
         work = progress(
             methods, "explaining", total=len(methods), unit="method", show=show_progress
@@ -461,7 +462,7 @@ def _places(caption: Caption, words: Sequence[str]) -> list[int]:
     for word in words:
         if word not in said:
             raise ConfigError(
-                f"the caption '{caption}' does not say '{word}': ask for a word it says, or why it "
-                "does not say this one"
+                f"the caption '{caption}' does not say '{word}': give a word of the caption, or "
+                "ask why it does not say this one"
             )
     return [place for place, word in enumerate(said) if word in words]

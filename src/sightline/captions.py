@@ -1,4 +1,4 @@
-"""A caption as a person or a program reads it: text, and for every word what is known of it."""
+"""A caption: its text, and the details of every word."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
 class Support:
     """How far the picture supports a word."""
 
-    score: float  # the probability that it does, from 0 to 1, as held-out captions tell
+    score: float  # the probability that the word is right, calibrated on held-out captions
     verdict: str  # one of VERDICTS
-    evidence: dict[str, float]  # the single scores it was made of, named in support.word_scores
+    evidence: dict[str, float]  # the scores it is based on, described in support.word_scores
 
     def to_json(self) -> dict[str, Any]:
         return {"score": self.score, "verdict": self.verdict, "evidence": self.evidence}
@@ -33,10 +33,10 @@ class Word:
 
     text: str
     log_probability: float
-    alternatives: tuple[tuple[str, float], ...]  # what else it could be, with log-probabilities
+    alternatives: tuple[tuple[str, float], ...]  # other candidates, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
-    support: Support | None = None  # by the picture; None: not checked, or no content word
+    support: Support | None = None  # by the picture; None: not checked, or not a content word
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -51,11 +51,11 @@ class Word:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """A word that a caption does not say, and the place where one asks why not."""
+    """A word that a caption does not say, at a position where it could have been said."""
 
     word: Word
     place: int  # from 0; one past the last word is where the caption ends
-    everywhere: tuple[float, ...]  # the word's log-probability at each of these places
+    everywhere: tuple[float, ...]  # the word's log-probability at each position
 
     def to_json(self) -> dict[str, Any]:
         return {"place": self.place, **self.word.to_json(), "everywhere": list(self.everywhere)}
@@ -65,8 +65,8 @@ class Counterfactual:
 class Caption:
     """A caption of a picture.
 
-    `score` is what captions of one picture are ranked by; `log_probability` is that of the whole
-    caption, its end included. `boxes` are the regions that attention speaks of, as fractions of the
+    `score` ranks the captions of one picture. `log_probability` is that of the whole caption,
+    including its end. `boxes` are the regions that attention refers to, as fractions of the
     picture.
     """
 

@@ -148,10 +148,12 @@ def find_checkpoint(path: Path | None = None, phase: int | None = None) -> Path:
             return path / pointers.get("best", pointers["last"])
         if f"stage-{phase}" not in pointers:
             phases = sum(name.startswith("stage-") for name in pointers)
-            raise CheckpointError(f"{path}: {phases} phases came to an end there, not {phase}")
+            raise CheckpointError(
+                f"{path}: {phases} phases have ended, so there is no phase {phase}"
+            )
         return path / pointers[f"stage-{phase}"]
     what = "has no checkpoint in it" if path.exists() else "does not exist"
-    raise CheckpointError(f"{path} {what}: name a checkpoint folder or a training run")
+    raise CheckpointError(f"{path} {what}: give a checkpoint folder or a training run")
 
 
 def load_config(folder: Path) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def load_config(folder: Path) -> dict[str, Any]:
         if part not in config:
             raise CheckpointError(f"{folder / 'config.json'}: '{part}' is missing")
     if "tuned" in config and "from" not in config["tuned"]:
-        raise CheckpointError(f"{folder / 'config.json'}: 'tuned' does not say from where on")
+        raise CheckpointError(f"{folder / 'config.json'}: 'tuned' has no 'from'")
     return config
 
 
@@ -181,17 +183,19 @@ def pack_checkpoint(
 ) -> None:
     """A checkpoint to give away: in half precision, and without what only training needs.
 
-    Of several, which must be of one make (such as where a phase began and where it ended), it has
-    the means of their weights, and reads pictures at the size that the first does. One that is
-    named twice weighs double. `decoding` says how to decode (`length_power`, `no_repeat_ngram`).
-    The captioner computes in full precision all the same; its weights are rounded.
+    Several sources, which must have the same model, encoder and vocabulary (such as the
+    checkpoints before and after a phase), are averaged. A source given twice counts twice. The
+    picture size is that of the first. `decoding` sets decoding options (`length_power`,
+    `no_repeat_ngram`). The weights are rounded, but the captioner computes in full precision.
     """
     if folder.exists() and not (folder / "config.json").is_file():
-        raise CheckpointError(f"{folder}: holds something else; name a new folder")
+        raise CheckpointError(f"{folder}: is not a checkpoint; choose a new folder")
     configs = [load_config(source) for source in sources]
     for source, other in zip(sources[1:], configs[1:], strict=True):
         if _make(other) != _make(configs[0]):
-            raise CheckpointError(f"{source}: of another make than {sources[0]}")
+            raise CheckpointError(
+                f"{source}: has another model, encoder or vocabulary than {sources[0]}"
+            )
     source, config = sources[0], configs[0]
     models = [load_model(own, config)[0] for own in sources]
     trainable = None
@@ -272,4 +276,4 @@ def load_training(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
         training: dict[str, Any] = json.loads((folder / "training.json").read_text("utf-8"))
         return load_file(folder / "training.safetensors"), training
     except (OSError, ValueError, SafetensorError) as error:
-        raise CheckpointError(f"{folder}: training cannot go on from it ({error})") from None
+        raise CheckpointError(f"{folder}: training cannot resume from it ({error})") from None

@@ -6,11 +6,11 @@ prints it and exits with code 2; a traceback is a bug.
 
 
 class SightlineError(Exception):
-    """Something the user can put right; base of the whole family."""
+    """Something that the user can fix; the base class of all errors."""
 
 
 class DataError(SightlineError):
-    """A caption file, box file or dataset that does not hold what it should."""
+    """A caption file, box file or dataset with missing or wrong content."""
 
 
 class PictureError(SightlineError):
@@ -18,27 +18,27 @@ class PictureError(SightlineError):
 
 
 class DamagedPictureError(PictureError):
-    """A picture that begins well and then breaks off or turns to nonsense."""
+    """A picture whose file is truncated or damaged."""
 
 
 class WeightsError(SightlineError):
-    """Encoder weights that are absent, damaged or of another network."""
+    """Encoder weights that are missing, damaged or for another network."""
 
 
 class CacheError(SightlineError):
-    """A region cache that is absent, in use, or does not hold what was asked of it."""
+    """A region cache that is missing, in use, or lacks the requested pictures."""
 
 
 class CheckpointError(SightlineError):
-    """A checkpoint that is absent, damaged or of another model."""
+    """A checkpoint that is missing, damaged or of another model."""
 
 
 class TrainingError(SightlineError):
-    """A run that cannot go on."""
+    """A training run that cannot continue."""
 
 
 class ConfigError(SightlineError):
-    """A recipe, an option or a checkpoint's configuration that does not say what it should."""
+    """A recipe, option or checkpoint configuration with a wrong or missing value."""
 
 
 class NotApplicableError(SightlineError):
@@ -57,4 +57,4 @@ class MissingExtraError(SightlineError):
     """An optional part of Sightline that is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs an optional part: pip install 'sightline[{extra}]'")
+        super().__init__(f"{purpose} needs an optional extra: pip install 'sightline[{extra}]'")

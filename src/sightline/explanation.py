@@ -1,4 +1,4 @@
-"""An explanation of a word, as a person or a program reads it."""
+"""The explanation of a word."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +15,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What speaks for a word at a place of a caption and, below zero, against it.
+    """The evidence for a word at a position of a caption; negative values are evidence against it.
 
-    With LRP, `total` (the word's logit) = `image` + `language` + `bias` + `epsilon`, and `image` =
-    the sum of `heatmap` + `encoder`. Other methods promise no such sums; `remainder` is what is
-    missing.
+    With LRP, `total` (the word's logit) = `image_relevance` + `language_relevance` + `bias` +
+    `epsilon`, and `image_relevance` = the sum of `heatmap` + `encoder`. Other methods do not
+    guarantee such sums; `remainder` is the difference.
 
     >>> words = np.float32([0.5, 1.0])
     >>> box = (0.0, 0.0, 1.0, 1.0)
@@ -29,12 +29,12 @@ class Explanation:
     """
 
     method: str
-    word: str  # what is explained; at this place the caption may say another
+    word: str  # the target; the caption may say another word at this position
     place: int  # of the word in the caption, from 0
     total: float
     regions: Floats  # (L,)
     boxes: tuple[Box, ...]  # of the regions, as fractions of the picture
-    previous: tuple[str, ...]  # the words before, <start> first
+    previous: tuple[str, ...]  # the previous words, <start> first
     words: Floats  # (place + 1,): of each of them
     # (H, W), with the pixels of the picture. Where the method stops at the regions, each is spread
     # over its box. None if there is no picture, but its regions alone.
@@ -46,23 +46,23 @@ class Explanation:
 
     @property
     def image_relevance(self) -> float:
-        """The relevance of the picture, as its regions have it."""
+        """The relevance of the picture: the sum over its regions."""
         return float(self.regions.sum())
 
     @property
     def language_relevance(self) -> float:
-        """The relevance of the words before."""
+        """The relevance of the previous words."""
         return float(self.words.sum())
 
     @property
     def image_share(self) -> float:
-        """How much of the relevance of inputs is the picture's, from 0 to 1, signs disregarded."""
+        """The picture's share of the relevance of all inputs, from 0 to 1, ignoring signs."""
         image, language = abs(self.image_relevance), abs(self.language_relevance)
         return image / max(image + language, 1e-12)
 
     @property
     def remainder(self) -> float:
-        """What neither inputs nor constants nor ε account for."""
+        """The part of `total` that neither inputs nor constants nor ε account for."""
         return (
             self.total - self.image_relevance - self.language_relevance - self.bias - self.epsilon
         )

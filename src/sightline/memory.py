@@ -1,4 +1,4 @@
-"""What a program does with memory that it no longer needs."""
+"""How a program handles memory that it no longer needs."""
 
 import atexit
 import ctypes

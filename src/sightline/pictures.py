@@ -1,4 +1,4 @@
-"""Open a picture: any format, mode and orientation in; upright RGB out; or one clear line."""
+"""Open a picture of any format, mode and orientation as upright RGB, or raise a clear error."""
 
 import contextlib
 import io
@@ -66,9 +66,9 @@ def _decoding(name: str, source: Path | str | bytes = b"") -> Iterator[None]:
     except FileNotFoundError:
         raise PictureError(f"{name} does not exist: check the path") from None
     except IsADirectoryError:
-        raise PictureError(f"{name} is a folder: name a picture in it") from None
+        raise PictureError(f"{name} is a folder: give a picture in it") from None
     except PermissionError:
-        raise PictureError(f"{name} may not be read: change its permissions") from None
+        raise PictureError(f"{name} cannot be read: change its permissions") from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
         raise PictureError(
@@ -88,13 +88,13 @@ def _from_array(pixels: NDArray[Any]) -> Image.Image:
     shape, grey = pixels.shape, pixels.ndim == 2
     if not (grey or (pixels.ndim == 3 and shape[2] in (1, 3, 4))) or 0 in shape:
         raise PictureError(
-            f"an array of the shape {shape} is no picture: (H, W), (H, W, 3) or (H, W, 4) is"
+            f"an array of shape {shape} is not a picture: use (H, W), (H, W, 3) or (H, W, 4)"
         )
     if pixels.ndim == 3 and shape[2] == 1:
         pixels, grey = pixels[..., 0], True
     if pixels.dtype != np.uint8 and not (grey and pixels.dtype == np.uint16):
         raise PictureError(
-            f"an array of {pixels.dtype} is no picture: take bytes (uint8) from 0 to 255"
+            f"an array of {pixels.dtype} is not a picture: use bytes (uint8) from 0 to 255"
         )
     return Image.fromarray(np.ascontiguousarray(pixels))
 

@@ -1,4 +1,4 @@
-"""How long work shows that it is alive: what, how far, how fast, how long still."""
+"""Progress bars for long work: what is done, how fast, and how much time is left."""
 
 import sys
 from collections.abc import Iterable

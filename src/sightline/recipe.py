@@ -36,11 +36,11 @@ class DataRecipe:
     path: str | None = None
     images: str | None = None
     scenes: ScenesRecipe | None = None
-    min_count: int = 5  # a word said less often in training is unknown
-    vocabulary_size: int | None = None  # at most so many words
+    min_count: int = 5  # less frequent training words are unknown
+    vocabulary_size: int | None = None  # maximum number of words
     max_length: int = 20  # words; longer training captions are cut there
-    # Every training picture comes as it is or mirrored, by chance, unless a caption of it names a
-    # side. Both are cached.
+    # Mirror training pictures at random, unless a caption mentions left or right. Both versions
+    # are cached.
     mirror: bool = False
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class DataRecipe:
 class EncoderRecipe:
     """The image encoder; its regions are cached, and read from the cache.
 
-    With `train_from` its stages from there on are trained, too, and the stage before is cached.
+    With `train_from`, its stages from there on are trained too, and the stage before is cached.
     """
 
     name: str = "efficientnet_lite2"
@@ -67,20 +67,22 @@ class EncoderRecipe:
     size: int | None = None
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
-    cache: str | None = None  # folder for caches; default: the user's own
-    # In which the cache is filled. Each has a cache of its own; captioning is always in 32 bits.
+    cache: str | None = None  # folder for caches; default: in the user's cache
+    # Number format while the cache is filled. Each has its own cache; captioning always uses 32 bits.
     precision: Literal[32, "bf16"] = 32
     train_from: str | None = None  # such as stage5
-    learning_rate: float = 2e-5  # of what is trained; it moves as the captioner's does
-    # Training pictures are cut at random, to at least this share of their area, at every step. They
-    # are then decoded by `workers` processes and encoded again and again, not read from the cache.
+    learning_rate: float = 2e-5  # of the trained stages; it follows the captioner's schedule
+    # Crop training pictures at random, to at least this share of their area. They are then decoded
+    # by `workers` processes and encoded at every step, not read from the cache.
     random_cut: float = 1.0
     workers: int = 2
 
     def __post_init__(self) -> None:
         require_at_least(0, "encoder", learning_rate=self.learning_rate, workers=self.workers)
         if not 0 < self.random_cut <= 1:
-            raise ConfigError("encoder.random_cut: is a share of a picture, above 0 and at most 1")
+            raise ConfigError(
+                "encoder.random_cut: must be a share of the picture, above 0 and at most 1"
+            )
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,8 @@ class BatchRecipe:
 
     by: Literal["image", "length"] = "image"
     size: int = 32  # pictures, or captions; over all processes together
-    sort: bool = False  # pictures together that have about the same longest caption: fewer steps
-    # So many captions of a picture in an epoch, others in the next; default: all.
-    captions: int | None = None
+    sort: bool = False  # batch pictures with longest captions of similar length: fewer steps
+    captions: int | None = None  # per picture and epoch, in turn; default: all
 
     def __post_init__(self) -> None:
         require_at_least(1, "batch", size=self.size, captions=self.captions)
@@ -109,7 +110,7 @@ class OptimizerRecipe:
     betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
     decay: float = 0.95  # rmsprop
     clip: float = 5.0  # largest norm of the gradient; 0: no limit
-    # Weights are evaluated and kept as means over about the last 1 / (1 - average) steps.
+    # Evaluate and store an exponential moving average over about 1 / (1 - average) steps.
     average: float = 0.0
 
     def __post_init__(self) -> None:
@@ -128,7 +129,7 @@ class OptimizerRecipe:
 
 @dataclass(frozen=True)
 class ScheduleRecipe:
-    """How the learning rate moves. `plateau` counts evaluations without a better dev score."""
+    """The learning-rate schedule. `plateau` counts evaluations without a better dev score."""
 
     name: Literal["constant", "cosine", "noam", "plateau"] = "cosine"
     warmup: int = 200  # steps
@@ -281,7 +282,7 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 def _override(values: dict[str, Any], override: str) -> None:
     path, equals, text = override.partition("=")
     if not equals:
-        raise ConfigError(f"'{override}': an override is key=value, such as epochs=5")
+        raise ConfigError(f"'{override}': an override must be key=value, such as epochs=5")
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -300,7 +301,9 @@ def _place(group: Any, key: str) -> Any:
     if not isinstance(group, list):
         return key
     if not key.isdecimal() or int(key) >= len(group):
-        raise ConfigError(f"'{key}': is to be the number of one of {len(group)}, from 0 on")
+        raise ConfigError(
+            f"'{key}': must be the index of one of {len(group)} entries, counted from 0"
+        )
     return int(key)
 
 

@@ -1,4 +1,4 @@
-"""Regions: what an encoder gives of a picture, and where in the picture each of them lies."""
+"""Regions: the vectors that an encoder computes for a picture, and the box of each."""
 
 from dataclasses import dataclass
 

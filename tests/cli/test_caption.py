@@ -141,7 +141,7 @@ def test_avoid_unsupported_captions_again_and_shows_both(
 def test_what_was_not_fitted_cannot_check(checkpoint: Path, album: Path) -> None:
     for models, says in (
         (("--model", checkpoint), "run sightline fit-support"),
-        (("--model", checkpoint, "--model", checkpoint), "takes one captioner"),
+        (("--model", checkpoint, "--model", checkpoint), "only by a single captioner"),
     ):
         result = run(*models, album / "cat.jpg", "--check")
         assert isinstance(result.exception, ConfigError)

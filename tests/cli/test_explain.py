@@ -58,8 +58,8 @@ def test_what_was_asked_for_is_what_is_explained(run, tmp_path: Path) -> None:
     headings = [word["heading"] for word in data["words"]]
     assert headings[1:3] == ["“red”", "“cup”"]
     assert headings[7:] == ["Why not “cat”?", "Why not “coffee”?"]
-    assert data["words"][7]["likelihood"].startswith("As word 3, instead of “cup”")
-    assert data["words"][8]["likelihood"].endswith("Nowhere in this caption was it likelier.")
+    assert data["words"][7]["likelihood"].startswith("Probability as word 3, instead of “cup”")
+    assert data["words"][8]["likelihood"].endswith("It is most likely at this position.")
     assert [why["word"] for why in data["explanations"]] == 2 * [1, 2, 6, 7, 8]
 
 
@@ -106,7 +106,7 @@ def test_a_figure_and_json(run, tmp_path: Path) -> None:
         ("out.html", ("--caption", "a cat", "--why-not", "zebra"), "know the word 'zebra'"),
         ("out.html", ("--caption", "a cat", "--why-not", "cat"), "does say 'cat'"),
         ("out.html", ("--caption", "a cat", "--why-not", "cat@2"), "does say 'cat' there"),
-        ("out.html", ("--caption", "a cat", "--why-not", "cup@4"), "has 2 words, and no place"),
+        ("out.html", ("--caption", "a cat", "--why-not", "cup@4"), "has 2 words, and no position"),
         ("out.html", ("--why-not", "cup@"), "give a word, or a word and its position as in dog@3"),
     ],
 )

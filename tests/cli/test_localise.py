@@ -63,7 +63,7 @@ def test_boxes_are_read_for_data_that_has_none(run, tmp_path):
     asked = (run, "--data", path, "--method", "attention", "--json")
     error = invoke(*asked).exception
     assert isinstance(error, DataError)
-    assert str(error) == "none of the 3 pictures has boxes; name a file by --boxes"
+    assert str(error) == "none of the 3 pictures has boxes; give a file with --boxes"
 
     # Whatever shape is named: it is on the left half of every picture.
     names = [{"id": record["image"], "file_name": record["image"]} for record in records]
@@ -89,7 +89,7 @@ def test_boxes_are_read_for_data_that_has_none(run, tmp_path):
 def test_errors(run, checkpoint, tmp_path):
     for arguments, expected in (
         ((checkpoint,), "not a training run (no recipe.yaml); give the dataset with --data"),
-        ((run, "--method", "lpr"), "no method of explanation is called 'lpr'"),
+        ((run, "--method", "lpr"), "no explanation method is called 'lpr'"),
         ((run, "--split", "validation"), "no picture is in split 'validation'"),
         ((tmp_path / "none",), "none: "),
     ):

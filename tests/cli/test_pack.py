@@ -67,14 +67,14 @@ def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path
     (other / "config.json").write_text(json.dumps({**config, "vocabulary": ["dog"]}))
     result = CliRunner().invoke(pack, arguments)
     assert isinstance(result.exception, CheckpointError)
-    assert "of another make than" in str(result.exception)
+    assert "has another model, encoder or vocabulary than" in str(result.exception)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").touch()
     result = CliRunner().invoke(pack, [str(checkpoint), "-o", str(tmp_path)])
     assert isinstance(result.exception, CheckpointError)
-    assert "holds something else" in str(result.exception)
+    assert "is not a checkpoint" in str(result.exception)
     assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
 
 

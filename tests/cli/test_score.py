@@ -217,7 +217,7 @@ def test_self_cider_of_several_captions_per_picture(named):
     }
     alone = json.loads(run_named(named, "results.jsonl", *options).output)
     assert list(alone["scores"]) == ["CIDEr-D"]
-    with pytest.raises(DataError, match="a result has one caption"):
+    with pytest.raises(DataError, match="a result must have one caption"):
         run_named(named, "samples.jsonl")
 
 

@@ -158,12 +158,12 @@ class TestReleasedEntities:
         ([], "neither COCO instances nor compact Entities"),
         ({"format": 1, "images": {"a.jpg": {}}}, "'a.jpg': 'sentences' is missing"),
         ({"format": 1, "images": {"z.jpg": {}}}, "none of the dataset's 2 pictures"),
-        (instances([1, 2, 3]), "ill-formed"),
-        (instances([1, 2, 3, "4"]), "ill-formed"),
-        (instances([1, 2, 3, 4], width=0), "ill-formed"),
+        (instances([1, 2, 3]), "malformed"),
+        (instances([1, 2, 3, "4"]), "malformed"),
+        (instances([1, 2, 3, 4], width=0), "malformed"),
         (instances() | {"annotations": [{"image_id": 4}]}, "0: 'category_id' is missing"),
         (instances([1, 2, 3, 4]) | {"images": []}, "annotation 0: names a picture"),
-        (instances([1, 2, 3, 4]) | {"categories": [{}]}, "lacks something"),
+        (instances([1, 2, 3, 4]) | {"categories": [{}]}, "is incomplete or malformed"),
     ],
 )
 def test_malformed_box_files_are_named(tmp_path, dataset, content, message):

@@ -165,7 +165,7 @@ MALFORMED = [
     ("captions.jsonl", '{"image": "a", "captions": [], "split": "x"}', "line 1: unknown split"),
     ("captions.jsonl", '{"image": "a", "captions": [], "id": []}', "'id' must not be list"),
     ("captions.jsonl", "\n\n", "lists no picture"),
-    ("captions.csv", "image,caption", "not a caption file we know"),
+    ("captions.csv", "image,caption", "not a known caption format"),
 ]
 
 

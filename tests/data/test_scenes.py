@@ -173,7 +173,7 @@ class TestBias:
         assert any("star" in shapes_of(s) and "circle" not in shapes_of(s) for s in scenes)
 
     def test_means_nothing_with_one_thing(self):
-        with pytest.raises(DataError, match="bias means nothing"):
+        with pytest.raises(DataError, match="bias has no meaning"):
             make_scenes(1, seed=0, difficulty="easy", bias=0.9)
 
 

@@ -57,5 +57,5 @@ def test_figure(dataset, tmp_path):
     with Image.open(tmp_path / "stats.png") as figure:
         assert figure.size == (1500, 540)
         assert len(figure.convert("RGB").getcolors(10**6)) > 10  # something is drawn
-    with pytest.raises(DataError, match=r"ends in \.png, \.pdf or \.svg"):
+    with pytest.raises(DataError, match=r"must end in \.png, \.pdf or \.svg"):
         measure(dataset).plot(tmp_path / "stats.gif")

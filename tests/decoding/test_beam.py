@@ -272,14 +272,14 @@ def test_a_model_in_double_precision_is_searched_too(tiny):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, "beam, groups and n_best are at least 1"),
-        ({"groups": 0}, "beam, groups and n_best are at least 1"),
-        ({"n_best": 0}, "beam, groups and n_best are at least 1"),
-        ({"diversity": -0.5}, "diversity is at least 0"),
-        ({"beam": 2, "n_best": 3}, "3 captions cannot come out of 2 beams; widen the beam"),
+        ({"beam": 0}, "beam, groups and n_best must be at least 1"),
+        ({"groups": 0}, "beam, groups and n_best must be at least 1"),
+        ({"n_best": 0}, "beam, groups and n_best must be at least 1"),
+        ({"diversity": -0.5}, "diversity must be at least 0"),
+        ({"beam": 2, "n_best": 3}, "3 captions need more than 2 beams; widen the beam"),
         (
             {"groups": 2, "constraints": Constraints(require=(5,))},
-            "required words and diverse groups do not go together",
+            "required words cannot be combined with diverse groups",
         ),
     ],
 )

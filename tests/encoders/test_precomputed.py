@@ -140,7 +140,7 @@ def test_tsv_that_lacks_a_picture_or_the_file(tmp_path):
     path.write_text(tsv_row(8, vectors()))
     with pytest.raises(DataError, match="no picture '9'"):
         TsvRegions(path)["9"]
-    with pytest.raises(DataError, match="is no file"):
+    with pytest.raises(DataError, match="is not a file"):
         TsvRegions(tmp_path / "none.tsv")
 
 

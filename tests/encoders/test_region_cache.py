@@ -147,7 +147,7 @@ def test_one_writer_at_a_time(cache):
     other = RegionCache(cache.folder)
     with cache.appending() as append:
         append(*batch(1))
-        with pytest.raises(CacheError, match="another process is writing it"), other.appending():
+        with pytest.raises(CacheError, match="another process is writing to it"), other.appending():
             pass
     add(other, (2,))  # the lock is free again, and the first batch was not lost
     assert_holds(other, 1, 2)
@@ -200,7 +200,7 @@ def test_other_settings_are_another_cache(tmp_path):
 
 
 def test_no_cache_or_a_damaged_description(tmp_path, cache):
-    with pytest.raises(CacheError, match="no region cache; make one with sightline encode"):
+    with pytest.raises(CacheError, match="no region cache; create one with sightline encode"):
         RegionCache(tmp_path / "nowhere")
     wrong = ("{", "[]", "{}", '{"grid": [], "dim": 1}', '{"grid": [1, 1], "dim": "x"}')
     for content in (*wrong, '{"grid": [1, 1], "dim": 1, "precision": 8}'):

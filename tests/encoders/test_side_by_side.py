@@ -85,9 +85,9 @@ def test_words_can_be_explained_by_every_method(both: Encoder, examples: Path, m
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"stage": "stage4+head"}, r"not the same grid at 64 px \(efficientnet_lite0 4 x 4, effic"),
+        ({"stage": "stage4+head"}, r"the grids differ at 64 px \(efficientnet_lite0 4 x 4, effic"),
         ({"stage": "head"}, "2 encoders, but stages for 1"),
-        ({"weights": "here.pth"}, "names one file, and these are 2"),
+        ({"weights": "here.pth"}, "is one file, but these are 2"),
         ({"name": "efficientnet_lite0+alexnet"}, "no encoder is called 'alexnet'"),
     ],
 )
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_explained(arguments: dict[str, Any], says: str) ->
 
 
 def test_they_are_used_as_they_are(both: Encoder) -> None:
-    with pytest.raises(ConfigError, match="can only be used as they are"):
+    with pytest.raises(ConfigError, match="cannot be trained; only single encoders can"):
         TrainableStages(both, "stage5")
     with pytest.raises(SightlineError, match="ask one of them"):
         both.classify(torch.zeros(1, 64, 64, 3))

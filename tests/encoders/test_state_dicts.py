@@ -56,7 +56,7 @@ def test_a_file_cut_short_is_damaged(name, tmp_path):
 
 def test_a_whole_model_is_no_state_dict(tmp_path):
     torch.save([torch.ones(2)], tmp_path / "list.pth")
-    with pytest.raises(WeightsError, match="holds no state dict"):
+    with pytest.raises(WeightsError, match="contains no state dict"):
         read_weights(file_at(tmp_path / "list.pth"))
 
 

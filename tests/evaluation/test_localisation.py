@@ -135,7 +135,7 @@ def test_the_table_compares_with_attention_on_the_same_words(tmp_path):
     assert "| lrp | 83.3 (83.3 to 83.3) | +58.3 (+58.3 to +58.3) | 50.0 |" in lines[3]
     plot([run, run], tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().count("threshold") >= 2
-    with pytest.raises(ConfigError, match="a figure ends in"):
+    with pytest.raises(ConfigError, match="a figure must end in"):
         plot([run], Path("figure.txt"))
 
 
@@ -151,10 +151,10 @@ def test_pictures_are_resampled_not_words():
 
 
 def test_errors():
-    with pytest.raises(ConfigError, match="no method of explanation is called 'grad_kam'"):
+    with pytest.raises(ConfigError, match="no explanation method is called 'grad_kam'"):
         localise(Captioned("dog"), images("dog"), ["grad_kam"])
     bare = CaptionedImage("p.png", Image.new("RGB", (4, 2)), ("a dog",))
     with pytest.raises(DataError, match="none of the 1 pictures has boxes"):
         localise(Captioned("dog"), [bare], ["lrp"])
-    with pytest.raises(DataError, match="name nothing that has a box"):
+    with pytest.raises(DataError, match="name no object that has a box"):
         localise(Captioned("cat"), images("dog"), ["lrp"])

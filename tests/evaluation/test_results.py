@@ -60,7 +60,7 @@ def test_a_run_of_two_stages_has_a_row_for_each(run: Path, tmp_path: Path) -> No
     as_json = runner.invoke(results, [str(run), "--json"], catch_exceptions=False).stdout
     assert json.loads(as_json)[0]["test"] == stored
 
-    with pytest.raises(CheckpointError, match="2 phases came to an end there, not 3"):
+    with pytest.raises(CheckpointError, match="2 phases have ended, so there is no phase 3"):
         runner.invoke(evaluate, [str(run), "--stage", "3"], catch_exceptions=False)
 
 
@@ -166,7 +166,7 @@ def test_rows_outlive_their_runs(run: Path, tmp_path: Path) -> None:
     rows.write_text("| run |")
     with pytest.raises(ConfigError, match="not JSON"):
         results_of(rows)
-    with pytest.raises(ConfigError, match=r"gone does not exist: name a training run, or a file"):
+    with pytest.raises(ConfigError, match=r"gone does not exist: give a training run, or a file"):
         results_of(tmp_path / "gone")
 
 

@@ -86,7 +86,7 @@ def test_plain_text_with_tabs_and_several_files(write):
         ([result("b.jpg", " "), result("c.jpg")], "empty caption of picture b.jpg"),
         ([result("b.jpg"), result("c.jpg"), result("q.jpg")], r"not in .*: picture q.jpg"),
         ([result("b.jpg")], "no caption of picture c.jpg"),
-        ([], "holds no captions"),
+        ([], "contains no captions"),
         ({"b.jpg": "a cat"}, "a list of objects with 'image_id' and 'caption', found dict"),
         ([{"caption": "a"}], "record 0: 'image_id' is missing"),
         ([{"image_id": 1}], "record 0: 'caption' is missing"),
@@ -132,7 +132,9 @@ def test_references_that_do_not_fit_are_refused(write):
 
 def test_a_result_has_one_caption(write, jsonl):
     results = write("results.jsonl", '{"image": "b.jpg", "captions": ["a", "b"]}')
-    with pytest.raises(DataError, match="line 1: a result has one caption, 'captions' holds 2"):
+    with pytest.raises(
+        DataError, match="line 1: a result must have one caption, but 'captions' has 2"
+    ):
         read_scorable(results, [jsonl], "test")
 
 
@@ -185,7 +187,7 @@ def test_boxes_say_which_categories_are_in_each_picture(write, jsonl):
 def test_boxes_that_do_not_fit_are_refused(write, jsonl):
     results = write("results.json", [result("c.jpg"), result("b.jpg")])
     boxes = write("boxes.json", instances("cat", "kitten"))
-    with pytest.raises(DataError, match=r"boxes\.json: 'kitten' is no category of COCO"):
+    with pytest.raises(DataError, match=r"boxes\.json: 'kitten' is not a COCO category"):
         read_scorable(results, [jsonl], "test", boxes=boxes)
     text = write("results.txt", "a dog\n")
     with pytest.raises(DataError, match="plain text names no pictures"):

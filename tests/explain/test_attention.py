@@ -37,11 +37,11 @@ def test_one_head_of_one_layer(targets):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": "raw", "layer": 2}, "there are 2 layers, and 2 is none"),
-        ({"weights": "raw", "head": -3}, "there are 2 heads, and -3 is none"),
-        ({"head": 0}, "goes with weights 'raw' or 'aligned'"),
-        ({"weights": "rollout", "head": 0}, "of all layers and heads"),
-        ({"weights": "rwa"}, "weights are one of reported, raw, aligned, rollout, not 'rwa'"),
+        ({"weights": "raw", "layer": 2}, "there is no layer 2; the model has 2"),
+        ({"weights": "raw", "head": -3}, "there is no head -3; the model has 2"),
+        ({"head": 0}, "needs weights 'raw' or 'aligned'"),
+        ({"weights": "rollout", "head": 0}, "rollout combines all layers and heads"),
+        ({"weights": "rwa"}, "weights must be one of reported, raw, aligned, rollout, not 'rwa'"),
     ],
 )
 def test_what_there_is_not_is_refused(targets, options, message):

@@ -92,7 +92,7 @@ def test_a_word_that_was_not_said_can_be_asked_for(regions):
     assert not np.allclose(other.regions, said.regions)
     assert len(after.words) == 4
     for asked, message in [
-        ([7], "the caption has 3 words, and no place 7"),
+        ([7], "the caption has 3 words, and no position 7"),
         (["word4"], "the caption does not say 'word4'"),
         ([(0, "horse")], "does not know the word 'horse'"),
         ("some", "'all' or a list"),

@@ -63,7 +63,7 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     frequencies = document_frequencies(CORPUS)
     short = [frequencies.counts[0][:-1], *frequencies.counts[1:]]
     DocumentFrequencies(3, frequencies.words, frequencies.numbering, short).save(path)
-    with pytest.raises(DataError, match="not of one length"):
+    with pytest.raises(DataError, match="have different lengths"):
         DocumentFrequencies.load(path)
 
 

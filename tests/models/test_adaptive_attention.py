@@ -63,7 +63,7 @@ def test_dropout_is_on_regions_their_mean_words_and_output(model, four_regions):
     [
         (
             {"attention_width": 0},
-            "model: word_width, state_width and attention_width are at least 1",
+            "model: word_width, state_width and attention_width must be at least 1",
         ),
         ({"dropout": -0.1}, "model: dropout must be from 0 to below 1, not -0.1"),
     ],

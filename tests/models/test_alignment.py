@@ -280,8 +280,8 @@ def test_all_maps_hold_attention_before_and_after_alignment():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mask": "linear"}, "model.alignment: 'regions' goes with mask: linear"),
-        ({"regions": 5}, "model.alignment: 'regions' goes with mask: linear"),
+        ({"mask": "linear"}, "model.alignment: 'regions' is required for mask: linear"),
+        ({"regions": 5}, "model.alignment: 'regions' is required for mask: linear"),
         ({"mask": "linear", "regions": 0}, "model.alignment.regions: must be at least 1, not 0"),
         ({"eta": -1.0}, "model.alignment.eta: must be at least 0, not -1.0"),
         ({"temperature": 0.0}, "model.alignment.temperature: must be above 0"),

@@ -174,5 +174,5 @@ def test_entropy_counts_only_regions_that_are_there():
 
 
 def test_half_sampling_is_a_probability():
-    with pytest.raises(ConfigError, match=r"^model: half_sampling is a probability, not 1.5$"):
+    with pytest.raises(ConfigError, match=r"^model: half_sampling must be a probability, not 1.5$"):
         replace(CONFIG, half_sampling=1.5)

@@ -73,8 +73,11 @@ def test_dropout_is_on_in_training_only(model, regions):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"state_width": 0}, "model: word_width, state_width and attention_width are at least 1"),
-        ({"region_width": -1}, "model: region_width is at least 1, or 0 for no projection"),
+        (
+            {"state_width": 0},
+            "model: word_width, state_width and attention_width must be at least 1",
+        ),
+        ({"region_width": -1}, "model: region_width must be at least 1, or 0 for no projection"),
         ({"dropout": 1.0}, "model: dropout must be from 0 to below 1, not 1.0"),
     ],
 )

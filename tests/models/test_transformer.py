@@ -182,14 +182,14 @@ def test_dropout_is_on_in_training_only(regions, tokens):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"heads": 3}, "model: 3 heads cannot share a width of 8"),
-        ({"width": 0}, "model: width, heads and feed_forward are at least 1"),
+        ({"heads": 3}, "model: 3 heads do not divide a width of 8"),
+        ({"width": 0}, "model: width, heads and feed_forward must be at least 1"),
         ({"dropout": 1.0}, "model: dropout must be from 0 to below 1"),
         ({"decoder_layers": 0}, "model.decoder_layers: must be at least 1, not 0"),
         ({"encoder_layers": -1}, "model.encoder_layers: must be at least 0, not -1"),
         (
             {"attention_layer": 3},
-            "model.attention_layer: there are 3 decoder layers, and 3 is none of them",
+            "model.attention_layer: there is no layer 3; the model has 3 decoder layers",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_judge_is_the_same_after_loading(classifier, tmp_path):
 
 
 def test_an_absent_or_damaged_judge_is_one_clear_line(classifier, tmp_path):
-    with pytest.raises(ConfigError, match=r"not fitted to check words yet; run sightline fit-supp"):
+    with pytest.raises(ConfigError, match=r"not fitted to check words; run sightline fit-supp"):
         load_classifier(tmp_path)
     save_classifier(tmp_path, classifier)
     whole = (tmp_path / FILE).read_bytes()
@@ -158,5 +158,5 @@ def test_captions_are_checked_as_they_are_made(captioner, examples):
 
 def test_several_captioners_have_no_judge(fitted_checkpoint, examples):
     both = sightline.load(fitted_checkpoint, fitted_checkpoint)
-    with pytest.raises(ConfigError, match="takes one captioner from a checkpoint"):
+    with pytest.raises(ConfigError, match="only by a single captioner from a checkpoint"):
         both.check(examples / "cat.jpg", both.caption(examples / "cat.jpg"))

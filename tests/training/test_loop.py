@@ -369,22 +369,22 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("objective.smoothing=3", "no key is called 'smoothing'"),
         ("objective.sampling_epochs=0", "sampling_epochs: must be at least 1"),
         ("objective={name: aligned}", "objective aligned: the model has no alignment"),
-        ("objective={name: discriminated}", "the model has no discriminator; hierarchical has"),
-        ("objective={name: adversarial}", "the model has no discriminator; hierarchical has"),
+        ("objective={name: discriminated}", "the model has no discriminator; use hierarchical"),
+        ("objective={name: adversarial}", "the model has no discriminator; use hierarchical"),
         ("objective={name: adversarial, rollouts: 0}", "rollouts: must be at least 1"),
         ("dev.tolerance=-1", "dev.tolerance: must be at least 0"),
-        ("objective={name: variational}", "the model samples no places; hard_attention does"),
-        ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "needs at least 2"),
+        ("objective={name: variational}", "the model samples no regions; use hard_attention"),
+        ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "must be at least 2"),
         ("then=[{objective: {name: self_critical}, epochs: 0}]", "then.epochs: must be at least 1"),
         ("then=[{objective: {samples: 5}, epochs: 1}]", "then.objective: 'name' is missing"),
         (
             "then=[{objective: {name: self_critical}, epochs: 1, dev: {metric: CIDEr-D}}]",
-            "then.dev: 'metric' and 'pictures' must be those of the whole run",
+            "then.dev: 'metric' and 'pictures' must be the same in all phases",
         ),
         (
             "then=[{objective: {name: self_critical}, epochs: 1, encoder: {train_from: stage4}}, "
             "{objective: {name: self_critical}, epochs: 1, encoder: {train_from: stage3}}]",
-            r"then\.encoder\.train_from: cannot be another one than before",
+            r"then\.encoder\.train_from: must be the same as in earlier phases",
         ),
         ("optimizer.average=1", "betas, decay and average must be from 0 to below 1"),
         ("accelerator=abacus", "accelerator"),
@@ -400,12 +400,12 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
 def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="holds something else"):
+    with pytest.raises(ConfigError, match="is not a training run"):
         train(load_recipe(tiny_recipe), tmp_path / "full")
     run = tmp_path / "run"
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)
     before = (run / "history.jsonl").read_bytes()
-    with pytest.raises(ConfigError, match="holds a run of another recipe"):
+    with pytest.raises(ConfigError, match="contains a run of another recipe"):
         train(load_recipe(tiny_recipe, ("epochs=2",)), run)
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)  # done already: nothing happens
     assert (run / "history.jsonl").read_bytes() == before

@@ -1,1 +1,1 @@
-"""Captioned pictures: readers, checks, vocabulary, batches, the region cache, synthetic scenes."""
+"""Captioned pictures: readers, validator, statistics, batches, boxes, synthetic scenes."""

@@ -49,7 +49,7 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
             reader = _instances if is_instances else _entities_compact
             groundings = reader(content, path, dataset)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise DataError(f"{path}: a record lacks something or is ill-formed ({error!r})") from None
+        raise DataError(f"{path}: a record is incomplete or malformed ({error!r})") from None
     if not groundings:
         raise DataError(f"{path}: has boxes for none of the dataset's {len(dataset)} pictures")
     return dataset.with_groundings(groundings)
@@ -108,7 +108,7 @@ def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
     """Flickr30k Entities as released: an XML file and a sentence file per picture."""
     annotations, sentences = path / "Annotations", path / "Sentences"
     if not (annotations.is_dir() and sentences.is_dir()):
-        raise DataError(f"{path}: a folder of Entities has Annotations/ and Sentences/ in it")
+        raise DataError(f"{path}: a folder of Entities must contain Annotations/ and Sentences/")
     groundings = {}
     for image in dataset:
         stem = Path(image.name).stem

@@ -38,7 +38,7 @@ def read_dataset(path: Path | str, images: Path | str | None = None) -> CaptionD
     else:
         raise DataError(f"{path}: no such file or folder")
     if not dataset.images:
-        raise DataError(f"{path}: lists no picture at all")
+        raise DataError(f"{path}: lists no pictures")
     return dataset
 
 
@@ -58,7 +58,7 @@ def _read_file(path: Path, images: Path | None) -> CaptionDataset:
     if path.name.endswith("token.txt") or path.suffix == ".token":
         return read_flickr8k(path, images)
     raise DataError(
-        f"{path}: not a caption file we know; give a .jsonl, a Karpathy or COCO .json, "
+        f"{path}: not a known caption format; give a .jsonl, a Karpathy or COCO .json, "
         "or Flickr8k's token.txt"
     )
 
@@ -84,7 +84,7 @@ def _read_folder(folder: Path, images: Path | None) -> CaptionDataset:
 def _the_only(files: list[Path]) -> Path:
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
-        raise DataError(f"{files[0].parent}: several caption files ({names}); name one of them")
+        raise DataError(f"{files[0].parent}: several caption files ({names}); give one of them")
     return files[0]
 
 

@@ -94,7 +94,7 @@ def make_scenes(
         known = ", ".join(DIFFICULTIES)
         raise DataError(f"scenes: no difficulty is called '{difficulty}'; choose one of {known}")
     if bias is not None and not DIFFICULTIES[difficulty].companions:
-        raise DataError(f"scenes: '{difficulty}' scenes have one object, so bias means nothing")
+        raise DataError(f"scenes: '{difficulty}' scenes have one object, so bias has no meaning")
     return [
         _make_scene(np.random.default_rng((seed, number)), number, difficulty, size, bias, split)
         for number in range(count)
@@ -133,7 +133,7 @@ def make_scene_dataset(
 def write_scenes(dataset: CaptionDataset, folder: Path) -> Path:
     """Save scenes as PNG files and `captions.jsonl`, boxes included; returns that file."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder}: not an empty folder; name a new one for the scenes")
+        raise DataError(f"{folder}: not an empty folder; choose a new one for the scenes")
     saved = []
     (folder / "images").mkdir(parents=True)
     for image in dataset:

@@ -1,4 +1,4 @@
-"""How large a dataset is, how long its captions are, and how many words one needs to know."""
+"""Statistics of a dataset: its size, caption lengths and vocabulary coverage."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Stats:
         from matplotlib.figure import Figure
 
         if path.suffix not in (".png", ".pdf", ".svg"):
-            raise DataError(f"{path}: a figure ends in .png, .pdf or .svg")
+            raise DataError(f"{path}: a figure must end in .png, .pdf or .svg")
         figure = Figure(figsize=(10, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         left.bar(list(self.lengths), list(self.lengths.values()), color="#3b6ea5")

@@ -1,4 +1,4 @@
-"""Look a dataset over before a day of training is spent on it."""
+"""Find problems in a dataset before training on it."""
 
 import hashlib
 import os

@@ -1,1 +1,1 @@
-"""Words out of a captioner: greedy, beam, sampling, forced; nothing here knows which captioner."""
+"""Decoding for any captioner: greedy, beam search, sampling, constraints, ensembles."""

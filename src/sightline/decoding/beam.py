@@ -27,16 +27,16 @@ class BeamOptions:
 
     def __post_init__(self) -> None:
         if min(self.beam, self.groups, self.n_best) < 1:
-            raise ConfigError("decoding: beam, groups and n_best are at least 1")
+            raise ConfigError("decoding: beam, groups and n_best must be at least 1")
         if self.diversity < 0:
-            raise ConfigError("decoding: diversity is at least 0")
+            raise ConfigError("decoding: diversity must be at least 0")
         if self.n_best > self.beam * self.groups:
             raise ConfigError(
-                f"decoding: {self.n_best} captions cannot come out of {self.beam * self.groups} "
+                f"decoding: {self.n_best} captions need more than {self.beam * self.groups} "
                 "beams; widen the beam"
             )
         if self.groups > 1 and self.constraints.require:
-            raise ConfigError("decoding: required words and diverse groups do not go together")
+            raise ConfigError("decoding: required words cannot be combined with diverse groups")
 
     def changed(self, options: Any, where: str = "decoding") -> "BeamOptions":
         """These, with other values for some, and for some of the constraints: all on one level.

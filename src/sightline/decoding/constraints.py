@@ -23,16 +23,18 @@ class Constraints:
         if not 1 <= self.min_length <= self.max_length:
             raise ConfigError(
                 f"decoding: a caption of at least {self.min_length} and at most "
-                f"{self.max_length} words cannot be; the least is 1"
+                f"{self.max_length} words is impossible; lengths start at 1"
             )
         if self.no_repeat_ngram < 0:
-            raise ConfigError("decoding: no_repeat_ngram is a number of words, or 0 for no limit")
+            raise ConfigError(
+                "decoding: no_repeat_ngram must be a number of words, or 0 for no limit"
+            )
         if END in self.avoid or min(self.require, default=len(SPECIAL)) < len(SPECIAL):
             raise ConfigError("decoding: only words can be required; the end cannot be avoided")
         if len(set(self.require)) < len(self.require):
-            raise ConfigError("decoding: a word is required twice; name it once")
+            raise ConfigError("decoding: a word is required twice; give it once")
         if both := set(self.avoid) & set(self.require):
-            raise ConfigError(f"decoding: {len(both)} words are both required and to be avoided")
+            raise ConfigError(f"decoding: {len(both)} words are both required and forbidden")
         if len(self.require) > self.max_length:
             raise ConfigError(
                 f"decoding: {len(self.require)} required words do not fit into {self.max_length}"

@@ -1,4 +1,4 @@
-"""Rectifiers that save a copy of each feature map when nobody could notice."""
+"""ReLUs that work in place when no gradient can need the overwritten feature map."""
 
 import torch
 import torch.nn.functional as F

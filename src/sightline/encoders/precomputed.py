@@ -69,7 +69,7 @@ def read_npz(path: Path) -> PrecomputedRegions:
         raise DataError(f"{path} does not exist: check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         reason = str(error).split("\n")[0]
-        raise DataError(f"{path} is no readable .npz of plain arrays ({reason})") from None
+        raise DataError(f"{path} is not a readable .npz file of plain arrays ({reason})") from None
     vectors, boxes = _first(arrays, _FEATURE_KEYS, path), _first(arrays, _BOX_KEYS, path)
     if vectors.shape[::-1][:1] == boxes.shape[:1] != vectors.shape[:1]:
         vectors = vectors.T  # some releases store (D, n)
@@ -95,7 +95,7 @@ class TsvRegions:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise DataError(f"{path} is no file: name the .tsv of the features")
+            raise DataError(f"{path} is not a file: give the .tsv file of the features")
         self._offsets: dict[str, int] = {}
         offset, megabytes = 0, path.stat().st_size // 1_000_000
         with (

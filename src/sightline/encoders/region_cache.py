@@ -78,7 +78,9 @@ class RegionCache:
             if self.precision not in get_args(Precision):
                 raise ValueError(self.precision)
         except FileNotFoundError:
-            raise CacheError(f"{folder}: no region cache; make one with sightline encode") from None
+            raise CacheError(
+                f"{folder}: no region cache; create one with sightline encode"
+            ) from None
         except (ValueError, LookupError, TypeError):
             raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
         self._row_bytes = self.grid[0] * self.grid[1] * self.dim * np.dtype(np.float16).itemsize
@@ -192,7 +194,7 @@ def _cache_errors(folder: Path) -> Iterator[None]:
         yield
     except Timeout:
         raise CacheError(
-            f"{folder}: another process is writing it; wait for that one to end"
+            f"{folder}: another process is writing to it; wait until it ends"
         ) from None
     except OSError as error:
         raise CacheError(f"{folder}: cannot be written ({error.strerror})") from error

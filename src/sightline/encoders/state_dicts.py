@@ -24,9 +24,9 @@ def read_weights(file: WeightsFile) -> dict[str, Tensor]:
         raise WeightsError(f"{path} is damaged: fetch or copy it again") from None
     except pickle.UnpicklingError:
         raise WeightsError(
-            f"{path} is no plain file of weights (or it is damaged, or holds code, which is never "
-            "run): save the state dict alone"
+            f"{path} is not a plain weights file (or it is damaged, or contains code, which is "
+            "never run): save the state dict alone"
         ) from None
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
-        raise WeightsError(f"{path} holds no state dict: save model.state_dict() alone")
+        raise WeightsError(f"{path} contains no state dict: save model.state_dict() alone")
     return state

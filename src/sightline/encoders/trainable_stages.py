@@ -30,7 +30,9 @@ class TrainableStages(nn.Module):
     def __init__(self, encoder: Encoder, train_from: str) -> None:
         super().__init__()
         if isinstance(encoder, SideBySide):
-            raise ConfigError(f"encoder.train_from: {encoder.name} can only be used as they are")
+            raise ConfigError(
+                f"encoder.train_from: {encoder.name} cannot be trained; only single encoders can"
+            )
         stages = list(encoder_entry(encoder.name).stages)
         later = stages[1 : stages.index(encoder.stage) + 1]
         if train_from not in later:

@@ -41,7 +41,7 @@ def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> Weight
     if chosen is not None:
         path = Path(chosen).expanduser()
         if not path.is_file():
-            raise WeightsError(f"{path} is no file: name the weights of {card.name}")
+            raise WeightsError(f"{path} is not a file: give the weights of {card.name}")
         return WeightsFile(path, file_sha256(path), _convention(path, card))
     match card.weights:
         case PackagedWeights():
@@ -56,14 +56,14 @@ def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> Weight
             path = fetched_path(card)
             if not path.is_file():
                 raise WeightsError(
-                    f"the weights of {card.name} are not here yet: "
+                    f"the weights of {card.name} are not downloaded yet: "
                     f"run 'sightline encoders fetch {card.name}'"
                 )
             return WeightsFile(path, card.weights.converted_sha256, _convention(path, card))
         case ComputedWeights() | None:
             raise WeightsError(
-                f"Sightline has no source of weights for {card.name}: "
-                "name a file in torchvision's layout"
+                f"no package provides the weights of {card.name}: "
+                "give a weights file in torchvision's layout"
             )
 
 

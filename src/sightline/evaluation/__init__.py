@@ -1,1 +1,1 @@
-"""Captions of a split, their scores, where words look, and tables of runs."""
+"""Evaluation: captions of a split, their scores, localisation, and tables of runs."""

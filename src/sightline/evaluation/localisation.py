@@ -1,4 +1,4 @@
-"""Is relevance where the thing is that a word names? (Paper 4, section 4.1, eq. 9 and figure 3.)
+"""Is relevance on the object that a word names? (Paper 4, section 4.1, eq. 9 and figure 3.)
 
 Words are explained in captions that the captioner wrote itself, where they name something that has
 boxes in the picture. Of each word's relevance the positive part is kept, and the share of it inside
@@ -120,10 +120,10 @@ def localise(
     for method in methods:
         if method not in list_methods():
             hint = nearest(method, list_methods())
-            raise ConfigError(f"localise: no method of explanation is called '{method}'; {hint}")
+            raise ConfigError(f"localise: no explanation method is called '{method}'; {hint}")
     chosen = [image for image in images if image.groundings]
     if not chosen:
-        raise DataError(f"none of the {len(images)} pictures has boxes; name a file by --boxes")
+        raise DataError(f"none of the {len(images)} pictures has boxes; give a file with --boxes")
     rows: dict[str, list[tuple[Any, ...]]] = {method: [] for method in methods}
     bar = progress(None, "explaining", total=len(chosen), unit="picture", show=show_progress)
     with bar:
@@ -143,7 +143,7 @@ def localise(
                     rows[method].append((number, *_measure(why, mask)))
             bar.update()
     if not any(rows.values()):
-        raise DataError(f"the captions of {len(chosen)} pictures name nothing that has a box")
+        raise DataError(f"the captions of {len(chosen)} pictures name no object that has a box")
     return [
         Localisation(method, *(np.array(column) for column in zip(*rows[method], strict=True)))
         for method in methods
@@ -240,7 +240,7 @@ def plot(runs: Sequence[RunLocalisation], path: Path) -> None:
     from matplotlib.figure import Figure
 
     if path.suffix not in (".png", ".pdf", ".svg"):
-        raise ConfigError(f"{path}: a figure ends in .png, .pdf or .svg")
+        raise ConfigError(f"{path}: a figure must end in .png, .pdf or .svg")
     figure = Figure(figsize=(3.2 * len(runs) + 1.4, 3.4), layout="constrained")
     panels = figure.subplots(1, len(runs), squeeze=False, sharey=True)[0]
     for run, panel in zip(runs, panels, strict=True):

@@ -1,4 +1,4 @@
-"""Scores on the test split of Flickr8k that others print, for the table of results to show."""
+"""Published scores on the Flickr8k test split, for the table of results."""
 
 from dataclasses import dataclass
 

@@ -43,7 +43,7 @@ def results_of(run: Path) -> list[Result]:
     that `sightline results --json` printed, of runs that may be gone.
     """
     if not run.exists():
-        raise ConfigError(f"{run} does not exist: name a training run, or a file of rows")
+        raise ConfigError(f"{run} does not exist: give a training run, or a file of rows")
     if run.is_file():
         return _recorded_results(run)
     if (run / "config.json").is_file():
@@ -61,9 +61,9 @@ def _recorded_results(path: Path) -> list[Result]:
     try:
         records = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise ConfigError(f"{path}: not JSON ({error}); name runs or rows of them") from None
+        raise ConfigError(f"{path}: not JSON ({error}); give runs, or a file of rows") from None
     if not isinstance(records, list):
-        raise ConfigError(f"{path}: must be a list of rows, as sightline results --json prints it")
+        raise ConfigError(f"{path}: must be a list of rows, as printed by sightline results --json")
     return [from_dict(Result, record, f"{path}, row {n}") for n, record in enumerate(records, 1)]
 
 

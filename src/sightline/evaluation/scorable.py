@@ -63,7 +63,7 @@ def read_scorable(
     """
     if _is_text(results):
         if split is not None:
-            raise DataError(f"{results}: plain text has no splits, so none can be chosen")
+            raise DataError(f"{results}: plain text has no splits; leave out --split")
         if boxes is not None:
             raise DataError(f"{results}: plain text names no pictures, so {boxes} cannot be used")
         return _read_texts(results, references)
@@ -97,7 +97,7 @@ def _labels(boxes: Path, pictures: Sequence[CaptionedImage]) -> tuple[frozenset[
     labels = tuple(frozenset(g.label for g in picture.groundings) for picture in pictures)
     if unknown := frozenset().union(*labels).difference(CATEGORIES):
         raise DataError(
-            f"{boxes}: '{min(unknown)}' is no category of COCO; give its instances_*.json"
+            f"{boxes}: '{min(unknown)}' is not a COCO category; give a COCO instances_*.json file"
         )
     return labels
 
@@ -116,7 +116,7 @@ def _read_texts(results: Path, references: Sequence[Path]) -> Scorable:
         if len(lines) != len(candidates):
             raise DataError(
                 f"{path} has {len(lines)} lines but {results} has {len(candidates)}: "
-                "line i of one belongs to line i of the other"
+                "their lines must correspond"
             )
         for number, line in enumerate(lines):
             merged[number] += tuple(text for text in line.split("\t") if text.strip())
@@ -170,8 +170,8 @@ def _result(record: Any, where: str, several: bool) -> tuple[Id, tuple[str, ...]
         raise DataError(f"{where}: 'captions' must be a list of strings, and not empty")
     if len(captions) > 1 and not several:
         raise DataError(
-            f"{where}: a result has one caption, 'captions' holds {len(captions)} "
-            "(several are for measuring diversity)"
+            f"{where}: a result must have one caption, but 'captions' has {len(captions)} "
+            "(several are only for --diversity)"
         )
     return picture, tuple(captions)
 
@@ -184,7 +184,7 @@ def _match(
 ) -> Scorable:
     """Candidates and references in the order of the references."""
     if not captions:
-        raise DataError(f"{results}: holds no captions")
+        raise DataError(f"{results}: contains no captions")
     names = [name for name, _ in captions]
     _refuse(results, "captioned more than once: picture", _repeated(names))
     _refuse(results, "empty caption of picture", _where_empty(names, [c for _, c in captions]))

@@ -1,4 +1,4 @@
-"""Fit a captioner's support classifier on held-out pictures, and say how well it tells."""
+"""Fit a captioner's support classifier on held-out pictures, and report how good it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +84,9 @@ def fit_support(
     3120
     """
     if captioner.checkpoint is None:
-        raise ConfigError("a support classifier is stored in a checkpoint: name one")
+        raise ConfigError(
+            "a support classifier is stored in a checkpoint: load the captioner from one"
+        )
     stored = None if held_out else captioner.support_classifier
     pictures = [*(image.picture for image in (*held_out, *reported)), *others]
     regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)

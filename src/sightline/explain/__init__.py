@@ -1,1 +1,1 @@
-"""Why a captioner said a word, or did not say another: over the picture and the words before."""
+"""Explain why a captioner said a word or not, over the picture and the previous words."""

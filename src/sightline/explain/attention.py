@@ -1,4 +1,4 @@
-"""Attention as an explanation: where a word looked, whatever came of it."""
+"""Attention as an explanation: where a word looked, whether or not it affected the word."""
 
 from typing import Literal, get_args
 
@@ -28,13 +28,13 @@ def attention(
     """
     if weights not in get_args(Weights):
         known = ", ".join(get_args(Weights))
-        raise ConfigError(f"attention: weights are one of {known}, not '{weights}'")
+        raise ConfigError(f"attention: weights must be one of {known}, not '{weights}'")
     model, tokens = targets.model, targets.tokens
     memory = model.encode(targets.regions)
     unrolled = model.unroll(tokens, memory)
     if weights == "reported":
         if layer is not None or head is not None:
-            raise ConfigError("attention: a layer or a head goes with weights 'raw' or 'aligned'")
+            raise ConfigError("attention: a layer or head needs weights 'raw' or 'aligned'")
         looks = unrolled.attention[:, 0]
     else:
         maps = model.attention_maps(tokens, memory)
@@ -53,10 +53,12 @@ def _reduce(maps: Tensor, weights: Weights, layer: int | None, head: int | None)
     """One map `(B, T, L)` of those of all layers and heads `(B, T, layers, heads, L)`."""
     for name, number, count in (("layer", layer, maps.shape[2]), ("head", head, maps.shape[3])):
         if number is not None and not -count <= number < count:
-            raise ConfigError(f"attention: there are {count} {name}s, and {number} is none of them")
+            raise ConfigError(f"attention: there is no {name} {number}; the model has {count}")
     if weights == "rollout":
         if layer is not None or head is not None:
-            raise ConfigError("attention: rollout is of all layers and heads")
+            raise ConfigError(
+                "attention: rollout combines all layers and heads; leave out layer and head"
+            )
         flow = torch.zeros_like(maps[:, :, 0, 0])
         for own in maps.mean(3).unbind(2):
             flow = (flow + own) / 2

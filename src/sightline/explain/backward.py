@@ -1,4 +1,4 @@
-"""Pulling words back to what they were said of: all words of a caption in one backward pass."""
+"""Backward passes from words to regions and pixels: all words of a caption at once."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Occlusion: what a word loses when a part of the picture or a word is hidden. Slow, and true."""
+"""Occlusion: how much a word's score falls when a region or a previous word is hidden."""
 
 import torch
 from torch import Tensor

@@ -57,7 +57,7 @@ def find_targets(
     """
     if isinstance(words, str):
         if words != "all":
-            raise ConfigError(f"explain: words are 'all' or a list, not '{words}'")
+            raise ConfigError(f"explain: words must be 'all' or a list, not '{words}'")
         return list(enumerate(caption))
     return [_find_target(target, caption, vocabulary) for target in words]
 
@@ -67,13 +67,13 @@ def _find_target(target: Target, caption: Sequence[int], vocabulary: Vocabulary)
         word = _known(target, vocabulary)
         if word not in caption:
             raise ConfigError(
-                f"explain: the caption does not say '{target}'; to ask why not, give a place, too"
+                f"explain: the caption does not say '{target}'; to ask why not, give a position too"
             )
         return caption.index(word), word
     place, other = target if isinstance(target, tuple) else (target, None)
     # One past the last word is a place as well: there the caption ends, and another may not have.
     if not 0 <= place <= len(caption) - (other is None):
-        raise ConfigError(f"explain: the caption has {len(caption)} words, and no place {place}")
+        raise ConfigError(f"explain: the caption has {len(caption)} words, and no position {place}")
     return place, caption[place] if other is None else _known(other, vocabulary)
 
 

@@ -1,4 +1,4 @@
-"""Paired bootstrap (Koehn 2004): is one system better, or only luckier in its pictures?"""
+"""Paired bootstrap (Koehn 2004): is the difference between two systems significant?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -114,7 +114,7 @@ def _check_annotations(annotated: Sequence[Collection[str]], pictures: int) -> N
     for index, categories in enumerate(annotated):
         if unknown := sorted(set(categories).difference(CATEGORIES)):
             raise DataError(
-                f"picture {index} is annotated with {unknown[0]!r}, which is no COCO category name"
+                f"picture {index} is annotated with {unknown[0]!r}, which is not a COCO category"
             )
 
 

@@ -49,12 +49,12 @@ class DocumentFrequencies:
                 counts = [file[f"count{order}"] for order in ORDERS]
                 images = int(file["images"])
         except FileNotFoundError:
-            raise DataError(f"{path}: there is no such file of document frequencies") from None
+            raise DataError(f"{path}: no such file of document frequencies") from None
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise DataError(
                 f"{path}: not a file of document frequencies ({error}); "
                 "write one with sightline score --save-frequencies"
             ) from None
         if [len(words), *map(len, packed)] != [*map(len, counts)]:
-            raise DataError(f"{path}: its words, n-grams and counts are not of one length")
+            raise DataError(f"{path}: its words, n-grams and counts have different lengths")
         return cls(images, words, Numbering.of_packed(len(words), packed), counts)

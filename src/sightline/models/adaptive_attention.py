@@ -25,7 +25,9 @@ class AdaptiveAttentionConfig:
 
     def __post_init__(self) -> None:
         if min(self.word_width, self.state_width, self.attention_width) < 1:
-            raise ConfigError("model: word_width, state_width and attention_width are at least 1")
+            raise ConfigError(
+                "model: word_width, state_width and attention_width must be at least 1"
+            )
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"model: dropout must be from 0 to below 1, not {self.dropout}")
 

@@ -33,7 +33,7 @@ class AlignmentConfig:
     def __post_init__(self) -> None:
         if (self.mask == "linear") != (self.regions is not None):
             raise ConfigError(
-                "model.alignment: 'regions' goes with mask: linear, which needs it, and no other"
+                "model.alignment: 'regions' is required for mask: linear, and only for it"
             )
         require_at_least(1, "model.alignment", regions=self.regions)
         require_at_least(0, "model.alignment", eta=self.eta)
@@ -152,7 +152,7 @@ class LinearMask(nn.Module):
         if not most <= self.regions <= number.shape[-1]:
             raise ConfigError(
                 f"model.alignment.regions: {self.regions}, but pictures have {most} regions; "
-                "give the encoder's number, or take mask: attention"
+                "give the encoder's number, or use mask: attention"
             )
         masks = torch.sigmoid(split_heads(self.linear(x), self.heads))
         number = number.clamp(min=0).expand(*masks.shape[:3], -1)

@@ -1,4 +1,4 @@
-"""The discriminator of paper 2: is a caption a person's, and what it leaks to the MANAGER."""
+"""The discriminator of paper 2: is a caption human, and the features leaked to the MANAGER."""
 
 from typing import cast
 

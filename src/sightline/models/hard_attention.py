@@ -25,7 +25,9 @@ class HardAttentionConfig(SoftAttentionConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.half_sampling <= 1:
-            raise ConfigError(f"model: half_sampling is a probability, not {self.half_sampling}")
+            raise ConfigError(
+                f"model: half_sampling must be a probability, not {self.half_sampling}"
+            )
 
 
 class HardAttention(SoftAttention):

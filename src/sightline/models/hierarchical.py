@@ -1,4 +1,4 @@
-"""HACap: a MANAGER sets goals from what a discriminator leaks, a WORKER says words (paper 2)."""
+"""HACap: a MANAGER sets goals from a discriminator's features, a WORKER says words (paper 2)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, overload

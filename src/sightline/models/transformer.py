@@ -37,8 +37,8 @@ class TransformerSizes:
         require_at_least(1, "model", decoder_layers=self.decoder_layers)
         if not -self.decoder_layers <= self.attention_layer < self.decoder_layers:
             raise ConfigError(
-                f"model.attention_layer: there are {self.decoder_layers} decoder layers, "
-                f"and {self.attention_layer} is none of them"
+                f"model.attention_layer: there is no layer {self.attention_layer}; "
+                f"the model has {self.decoder_layers} decoder layers"
             )
         _ = self.layer  # refuses what cannot be
 

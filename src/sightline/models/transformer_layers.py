@@ -30,9 +30,9 @@ class LayerOptions:
 
     def __post_init__(self) -> None:
         if min(self.width, self.heads, self.feed_forward) < 1:
-            raise ConfigError("model: width, heads and feed_forward are at least 1")
+            raise ConfigError("model: width, heads and feed_forward must be at least 1")
         if self.width % self.heads:
-            raise ConfigError(f"model: {self.heads} heads cannot share a width of {self.width}")
+            raise ConfigError(f"model: {self.heads} heads do not divide a width of {self.width}")
         if not all(0 <= share < 1 for share in (self.dropout, self.attention_dropout)):
             raise ConfigError("model: dropout must be from 0 to below 1")
 

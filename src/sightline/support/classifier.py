@@ -165,7 +165,7 @@ def load_classifier(folder: Path, device: torch.device | str = "cpu") -> Support
     path = folder / FILE
     if not has_classifier(folder):
         raise ConfigError(
-            f"{folder}: not fitted to check words yet; run sightline fit-support on it first"
+            f"{folder}: not fitted to check words; run sightline fit-support on it first"
         )
     try:
         with safe_open(path, "pt") as file:

@@ -1,4 +1,4 @@
-"""Fitting a classifier: single scores of held-out words against whether the references say them."""
+"""Fit the support classifier: scores of held-out words, labelled by the references."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def choose_others(
     taken = set(range(0, len(images), step)[:OTHERS])
     rest = [image for n, image in enumerate(images) if n not in taken]
     if not rest:
-        raise DataError(f"{len(images)} pictures are too few to fit on; a hundred are a beginning")
+        raise DataError(f"{len(images)} pictures are too few to fit on; use at least a hundred")
     return [images[n] for n in sorted(taken)], rest
 
 
@@ -109,7 +109,7 @@ def collect(
                 pictures += [first + n] * len(said)
             bar.update(len(regions))
     if not words:
-        raise DataError("the captions have no content word: there is nothing to check")
+        raise DataError("the captions have no content words: there is nothing to check")
     names = tuple(scores[0])
     return Sample(names, table(scores, names), np.array(right), np.array(pictures), tuple(words))
 
@@ -120,8 +120,8 @@ def fit_classifier(sample: Sample, reference_regions: Regions) -> SupportClassif
     wrong = len(sample.right) - right
     if min(right, wrong) < FEWEST:
         raise DataError(
-            f"{right} content words are right by the references and {wrong} wrong: to tell them "
-            f"apart takes {FEWEST} of each; give more pictures"
+            f"{right} content words are right by the references and {wrong} wrong: at least "
+            f"{FEWEST} of each are needed; give more pictures"
         )
     seen, unsupported = thresholds(held_out_scores(sample), sample.right)
     combination = fit_logistic(sample.scores, sample.right)

@@ -1,4 +1,4 @@
-"""What speaks for a word: every single score by which one could tell a word that was seen.
+"""The scores of a word: each is higher for words that the picture supports better.
 
 All are higher for a word that the picture supports better, none depends on later words, and each
 exists for every captioner (but for the gate, which is where there is one). They cost one LRP pass
@@ -22,7 +22,7 @@ MEANING = {
     "relevance_sign": "share of the regions' relevance that is positive (LRP)",
     "attention_max": "highest attention of a region",
     "gate": "how far the gate lets the picture in (1 - β)",
-    "occlusion": "probability lost when the regions it rests on are hidden",
+    "occlusion": "probability lost when its most relevant regions are hidden",
     "blank": "probability lost when the picture is replaced by a blank",
     "other_picture": "probability lost when it is replaced by other pictures",
     "log_probability": "log-probability of the word",

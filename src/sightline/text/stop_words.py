@@ -1,4 +1,4 @@
-"""Words that say nothing which could be looked for in a picture."""
+"""Stop words: words that name nothing visible in a picture."""
 
 # fmt: off
 STOP_WORDS = frozenset([

@@ -1,4 +1,4 @@
-"""Weights averaged over the steps of training."""
+"""An exponential moving average of the weights over training steps."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The run as TensorBoard shows it: curves, and dev captions with what their words looked at."""
+"""TensorBoard logs of a run: curves, and dev captions with the attention of their words."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a recipe cannot ask for, found before anything is made."""
+"""Check that the settings of a recipe fit together, before training starts."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def check(recipe: Recipe) -> None:
         create_objective(phase.objective).check(model)
         # The best checkpoint is that of all phases: their scores must be of one kind.
         if (phase.dev.metric, phase.dev.pictures) != (recipe.dev.metric, recipe.dev.pictures):
-            raise ConfigError("then.dev: 'metric' and 'pictures' must be those of the whole run")
+            raise ConfigError("then.dev: 'metric' and 'pictures' must be the same in all phases")
     trained_from(recipe)
     start_of(recipe)
 
@@ -46,5 +46,5 @@ def trained_from(recipe: Recipe) -> str | None:
     """From where on the encoder is trained, in the phases that train it."""
     starts = {phase.encoder.train_from for phase in recipe.phases()} - {None}
     if len(starts) > 1:
-        raise ConfigError("then.encoder.train_from: cannot be another one than before")
+        raise ConfigError("then.encoder.train_from: must be the same as in earlier phases")
     return starts.pop() if starts else None

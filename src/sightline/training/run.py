@@ -75,12 +75,12 @@ def claim_run(folder: Path, recipe: Recipe) -> None:
     if path.exists():
         if load_recipe(path) != recipe:
             raise ConfigError(
-                f"{folder}: holds a run of another recipe; name a new folder with --run, or give "
-                "the recipe it was started with to go on with it"
+                f"{folder}: contains a run of another recipe; choose a new folder with --run, or "
+                "give the original recipe to resume it"
             )
         return
     if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder}: holds something else; name a new folder with --run")
+        raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
     with atomic_write(path) as file:
         file.write(dump_recipe(recipe))
 

@@ -204,10 +204,13 @@ def test_weights_add_up_and_the_end_counts_as_a_word():
     ("options", "message"),
     [
         ({"reward": {"cidre_d": 1}}, "no metric is called 'cidre_d'; did you mean 'cider_d'?"),
-        ({"reward": {}}, "name a metric"),
-        ({"samples": 1}, "a mean over the others needs at least 2"),
+        ({"reward": {}}, "give a metric"),
+        ({"samples": 1}, "samples: must be at least 2"),
         ({"temperature": 0}, "objective.temperature: must be above 0"),
-        ({"temperature": 0.5, "sampling": "beam"}, "temperature: a beam search has none"),
+        (
+            {"temperature": 0.5, "sampling": "beam"},
+            "temperature: cannot be set with sampling: beam",
+        ),
         ({"samples": 0, "baseline": "greedy"}, "objective.samples: must be at least 1, not 0"),
     ],
 )

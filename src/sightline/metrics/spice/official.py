@@ -88,8 +88,8 @@ def _command(java: str, corenlp: Path | str | None) -> list[str]:
     jars = [Path(named or ".") / name for name in CORENLP_JARS]
     if named is None:
         missing.append(
-            f"no folder given for {' and '.join(CORENLP_JARS)} (unpack CoreNLP 3.6.0 and name its "
-            f"folder by corenlp= or ${CORENLP_VARIABLE})"
+            f"no folder given for {' and '.join(CORENLP_JARS)} (unpack CoreNLP 3.6.0 and give its "
+            f"folder with corenlp= or ${CORENLP_VARIABLE})"
         )
     elif absent := [jar.name for jar in jars if not jar.is_file()]:
         missing.append(f"no {' and no '.join(absent)} in '{named}' (they come with CoreNLP 3.6.0)")

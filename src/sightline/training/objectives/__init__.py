@@ -1,1 +1,1 @@
-"""Training regimes, one file each."""
+"""Training objectives, one file each."""

@@ -1,4 +1,4 @@
-"""The adversarial stage of paper 2: words that pass for a person's (LeakGAN, Guo et al. 2018)."""
+"""The adversarial phase of paper 2, with the losses of LeakGAN (Guo et al. 2018)."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast

@@ -1,4 +1,4 @@
-"""Maximum likelihood with the discriminator alongside: the first stage of paper 2."""
+"""Maximum likelihood, with the discriminator trained alongside: the first phase of paper 2."""
 
 from typing import cast
 
@@ -36,7 +36,7 @@ class AdversarialPretraining(CrossEntropy):
 
     def check(self, model: CaptionModel) -> None:
         if not isinstance(model, Hierarchical):
-            raise ConfigError("objective: the model has no discriminator; hierarchical has")
+            raise ConfigError("objective: the model has no discriminator; use hierarchical")
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)

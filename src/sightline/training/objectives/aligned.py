@@ -1,4 +1,4 @@
-"""Captioner and mask networks, playing against each other in every step (paper 0, eq. 4 and 11)."""
+"""Train the captioner and mask networks against each other (paper 0, eq. 4 and 11)."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class Aligned(CrossEntropy):
     def check(self, model: CaptionModel) -> None:
         if not has_masks(model):
             raise ConfigError(
-                "objective aligned: the model has no alignment; take aligned_transformer, or give "
+                "objective aligned: the model has no alignment; use aligned_transformer, or give "
                 "spatial_transformer 'alignment'"
             )
 
@@ -75,15 +75,15 @@ class Aligned(CrossEntropy):
         }
 
     def observe(self, values: dict[str, float]) -> None:
-        """Say so, once, when the masks have collapsed."""
+        """Warn once if the masks have collapsed."""
         seen, before = values["mask"], self.mean_mask
         self.mean_mask = seen if before is None else MEMORY * before + (1 - MEMORY) * seen
         if not self.has_warned and not COLLAPSED[0] <= self.mean_mask <= COLLAPSED[1]:
             self.has_warned = True
             way = "raise" if self.mean_mask < COLLAPSED[0] else "lower"
             tqdm.write(  # above the bar
-                f"Warning: the masks have collapsed to {self.mean_mask:.3f}, so that they tell no "
-                f"region from another: {way} objective.penalty",
+                f"Warning: the masks have collapsed to {self.mean_mask:.3f}, so they no longer "
+                f"distinguish regions: {way} objective.penalty",
                 file=sys.stderr,
             )
 

@@ -1,4 +1,4 @@
-"""LRP-inference fine-tuning: predictions weighed by what the picture says for them (paper 4)."""
+"""LRP-inference fine-tuning: predictions weighted by their support in the picture (paper 4)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

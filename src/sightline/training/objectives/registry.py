@@ -1,4 +1,4 @@
-"""The training regimes by the names that recipes call them: ours, and those of plug-ins."""
+"""The training objectives by their names in recipes: ours, and those of plug-ins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ OBJECTIVES = Registry(
 
 
 def list_objectives() -> list[str]:
-    """Names of the training regimes.
+    """Names of the training objectives.
 
     >>> "self_critical" in list_objectives()
     True

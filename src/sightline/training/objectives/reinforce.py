@@ -40,7 +40,7 @@ class Reinforce(Objective):
     def check(self, model: CaptionModel) -> None:
         if not isinstance(model, HardAttention):
             raise ConfigError(
-                "objective variational: the model samples no places; hard_attention does"
+                "objective reinforce: the model samples no regions; use hard_attention"
             )
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:

@@ -36,7 +36,7 @@ def check_weights(weights: dict[str, float]) -> None:
 'cider_d'?
     """
     if not weights:
-        raise ConfigError(f"objective.reward: name a metric, of {', '.join(REWARDS)}")
+        raise ConfigError(f"objective.reward: give a metric, one of {', '.join(REWARDS)}")
     for name in weights:
         if name not in REWARDS:
             hint = nearest(name, list(REWARDS))

@@ -47,11 +47,11 @@ class SelfCriticalOptions:
         check_weights(self.reward)
         require_at_least(1, "objective", samples=self.samples, max_length=self.max_length)
         if self.baseline == "others" and self.samples < 2:
-            raise ConfigError("objective.samples: a mean over the others needs at least 2")
+            raise ConfigError("objective.samples: must be at least 2, for the baseline")
         if self.temperature <= 0:
             raise ConfigError("objective.temperature: must be above 0")
         if self.sampling == "beam" and self.temperature != 1:
-            raise ConfigError("objective.temperature: a beam search has none")
+            raise ConfigError("objective.temperature: cannot be set with sampling: beam")
 
 
 class SelfCritical(Objective):
@@ -73,7 +73,7 @@ class SelfCritical(Objective):
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         if self.reward is None or batch.images is None:
-            raise ConfigError("objective self_critical: its references were not given")
+            raise ConfigError("objective self_critical: no references were given")
         captions, base = self.sample(model, batch)
         rewards = self.reward(captions, batch.images)
         if self.options.baseline == "greedy":
