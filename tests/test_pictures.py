@@ -188,7 +188,7 @@ def test_no_permission_gets_one_line(monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(Image, "open", refuse)
-    with pytest.raises(PictureError, match=r"photo\.jpg may not be read"):
+    with pytest.raises(PictureError, match=r"photo\.jpg cannot be read"):
         open_picture("photo.jpg")
 
 

@@ -169,7 +169,7 @@ def test_a_spec_insists_on_the_content_of_its_weights(torchvision_file, tmp_path
 
 
 def test_weights_of_another_network_are_refused(torchvision_file):
-    with pytest.raises(WeightsError, match="does not hold vgg16") as caught:
+    with pytest.raises(WeightsError, match="does not contain vgg16") as caught:
         create_encoder("vgg16", weights=torchvision_file)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300

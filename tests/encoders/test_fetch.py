@@ -55,7 +55,7 @@ def test_a_conversion_with_other_numbers_is_not_kept(monkeypatch, tmp_path, fetc
     monkeypatch.setattr(fetch, "download", lambda *_: None)
     changed = (lambda _: {k: v.contiguous() for k, v in state.items()}, fetch.TORCHVISION)
     monkeypatch.setitem(fetch._CONVERSIONS, "vgg16", changed)
-    with pytest.raises(WeightsError, match="other content"):
+    with pytest.raises(WeightsError, match="different content"):
         fetch_weights("vgg16")
     assert list((tmp_path / "encoders").iterdir()) == []
 
