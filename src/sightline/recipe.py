@@ -68,7 +68,7 @@ class EncoderRecipe:
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
     cache: str | None = None  # folder for caches; default: in the user's cache
-    # Number format while the cache is filled. Each has its own cache; captioning always uses 32 bits.
+    # Number format of the cached regions. Each has its own cache; captioning always uses 32 bits.
     precision: Literal[32, "bf16"] = 32
     train_from: str | None = None  # such as stage5
     learning_rate: float = 2e-5  # of the trained stages; it follows the captioner's schedule
