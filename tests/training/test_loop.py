@@ -36,7 +36,7 @@ def last_step(run: Path) -> int:
 REGIMES = {
     "cross_entropy": (),
     "some captions": ("batch.captions=2", "batch.sort=true"),
-    "variational": ("model.name=hard_attention", "objective={name: variational}"),
+    "reinforce": ("model.name=hard_attention", "objective={name: variational}"),
     "then self_critical": (
         "epochs=2",
         "then=[{objective: {name: self_critical, samples: 2}, epochs: 2}]",

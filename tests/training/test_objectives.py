@@ -89,7 +89,7 @@ def test_scheduled_sampling_feeds_the_models_own_words() -> None:
 
 class TestVariational:
     def test_the_first_batch_sets_the_baseline_and_later_ones_move_it(self) -> None:
-        objective = create_objective({"name": "variational"})
+        objective = create_objective({"name": "reinforce"})
         objective.observe({"log_likelihood": -20.0})
         assert objective.state() == {"baseline": pytest.approx(-20.0)}
         objective.observe({"log_likelihood": -10.0})
@@ -98,7 +98,7 @@ class TestVariational:
     def test_the_surrogate_is_the_printed_estimator(self) -> None:
         model = make_model("hard_attention", half_sampling=0.0).train()
         batch = make_batch()
-        objective = create_objective({"name": "variational"})
+        objective = create_objective({"name": "reinforce"})
         objective.load_state({"baseline": -3.0})
         torch.manual_seed(5)
         terms = objective.terms(model, batch, 0)
@@ -116,9 +116,9 @@ class TestVariational:
         assert terms["reinforce"].weight == 0.01
 
     def test_its_state_survives_a_checkpoint(self) -> None:
-        objective = create_objective({"name": "variational"})
+        objective = create_objective({"name": "reinforce"})
         assert objective.state() == {}
         objective.observe({"log_likelihood": -7.0})
-        again = create_objective({"name": "variational"})
+        again = create_objective({"name": "reinforce"})
         again.load_state(objective.state())
         assert again.state() == objective.state()

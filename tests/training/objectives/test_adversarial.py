@@ -238,7 +238,7 @@ def test_the_terms_of_given_captions_are_those_of_the_stage_before() -> None:
     model, batch = make_model(), make_batch()
     options = {"label_smoothing": 0.1, "doubly_stochastic": 0.5}
     terms = create_objective({"name": "adversarial", **options}).terms(model, batch, 0)
-    before = create_objective({"name": "discriminated", **options}).terms(model, batch, 0)
+    before = create_objective({"name": "adversarial_pretraining", **options}).terms(model, batch, 0)
     for name in ("nll", "smoothing", "attention", "collapse"):
         assert terms[name].total.item() == pytest.approx(before[name].total.item(), rel=1e-4)
 

@@ -70,7 +70,7 @@ JUDGED = [(0, 0), (1, 0), (1, 1)]
 @pytest.mark.parametrize("sees_picture", [False, True])
 def test_the_terms_are_those_of_cross_entropy_and_of_the_verdicts(sees_picture: bool) -> None:
     model, batch = make_model(sees_picture=sees_picture), make_batch()
-    terms = create_objective({"name": "discriminated", **OPTIONS}).terms(model, batch, 0)
+    terms = create_objective({"name": "adversarial_pretraining", **OPTIONS}).terms(model, batch, 0)
     plain = create_objective({"name": "cross_entropy", **OPTIONS}).terms(model, batch, 0)
     assert list(terms) == [*plain, "discriminator", "accuracy", "collapse"]
     for name, term in plain.items():
@@ -110,7 +110,9 @@ def gradients(model: Hierarchical, value: Tensor) -> set[str]:
 @pytest.mark.usefixtures("fixed_fakes")
 def test_the_discriminators_loss_trains_it_and_nothing_else() -> None:
     model = make_model()
-    terms = create_objective({"name": "discriminated", **OPTIONS}).terms(model, make_batch(), 0)
+    terms = create_objective({"name": "adversarial_pretraining", **OPTIONS}).terms(
+        model, make_batch(), 0
+    )
     names = {name for name, _ in model.named_parameters()}
     judge = {name for name in names if name.startswith("discriminator.")}
     assert gradients(model, terms["discriminator"].total) == judge
@@ -120,7 +122,7 @@ def test_the_discriminators_loss_trains_it_and_nothing_else() -> None:
 
 @pytest.mark.usefixtures("fixed_fakes")
 def test_a_stand_in_batch_weighs_nothing() -> None:
-    objective = create_objective({"name": "discriminated", **OPTIONS})
+    objective = create_objective({"name": "adversarial_pretraining", **OPTIONS})
     terms = objective.terms(make_model(), make_batch(weight=0.0), 0)
     assert all(term.total.item() == 0 for term in terms.values())
 
@@ -140,7 +142,7 @@ def test_nothing_to_judge_is_no_loss() -> None:
     cut = CaptionBatch(
         batch.regions, batch.inputs, torch.where(batch.targets == END, 9, batch.targets)
     )
-    terms = create_objective({"name": "discriminated"}).terms(make_model(), cut, 0)
+    terms = create_objective({"name": "adversarial_pretraining"}).terms(make_model(), cut, 0)
     assert terms["discriminator"].total.item() == terms["accuracy"].total.item() == 0
 
 
@@ -187,7 +189,7 @@ def test_what_is_judged_are_real_captions_a_made_up_one_and_those_of_another_pic
 def recipe(tiny_recipe: Path) -> Path:
     values = yaml.safe_load(tiny_recipe.read_text())
     values["model"] = {"name": "hierarchical", **SIZES, "dropout": 0.2}
-    values["objective"] = {"name": "discriminated", **OPTIONS}
+    values["objective"] = {"name": "adversarial_pretraining", **OPTIONS}
     values["epochs"] = 2
     tiny_recipe.write_text(yaml.safe_dump(values))
     return tiny_recipe

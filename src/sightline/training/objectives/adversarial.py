@@ -47,7 +47,7 @@ class AdversarialOptions(CrossEntropyOptions):
 
 
 class Adversarial(AdversarialPretraining):
-    """The terms of `discriminated`, and the MANAGER's and the WORKER's of a game against the
+    """The terms of `adversarial_pretraining`, and the MANAGER's and the WORKER's of a game against the
     discriminator, over a caption of each picture that the captioner drew.
 
     `manager`: goals should point where the aspects of the caption went within `horizon` words, the

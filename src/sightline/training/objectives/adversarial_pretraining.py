@@ -30,7 +30,7 @@ class AdversarialPretraining(CrossEntropy):
     train nothing.
 
     >>> from sightline.training.objectives.registry import create_objective
-    >>> type(create_objective({"name": "discriminated", "label_smoothing": 0.1})).__name__
+    >>> type(create_objective({"name": "adversarial_pretraining", "label_smoothing": 0.1})).__name__
     'AdversarialPretraining'
     """
 
