@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from sightline.config import require_at_least
 from sightline.errors import ConfigError
-from sightline.models.attention import Look, MultiHeadAttention, split_heads
+from sightline.models.attention import AttentionOutput, MultiHeadAttention, split_heads
 
 MASK_KEYS = "mask_keys"
 """What a mask network keeps of the picture: the one part of a memory that is the network's own."""
@@ -78,7 +78,7 @@ class AlignedAttention(nn.Module):
 
     def forward(
         self, x: Tensor, memory: dict[str, Tensor], visible: Tensor, *, weights: bool = False
-    ) -> Look:
+    ) -> AttentionOutput:
         """Look with aligned attention. Weights are returned whether asked for or not."""
         query = self.attention.scaled_query(x, visible)
         raw = self.attention.weigh(query, memory["keys"], visible)
@@ -98,9 +98,11 @@ class AlignedAttention(nn.Module):
                 gate = torch.sigmoid(query @ self.gate + self.gate_bias)
                 used = gate * raw + (1 - gate) * masked
                 gate = gate.squeeze(-1)
-        return Look(self.attention.collect(used, memory["values"]), raw, used, mask, gate)
+        return AttentionOutput(
+            self.attention.collect(used, memory["values"]), raw, used, mask, gate
+        )
 
-    def perturbed(self, x: Tensor, memory: dict[str, Tensor], visible: Tensor) -> Look:
+    def perturbed(self, x: Tensor, memory: dict[str, Tensor], visible: Tensor) -> AttentionOutput:
         """Look with perturbed attention (eq. 3); in training, this is counted as a step."""
         query = self.attention.scaled_query(x, visible)
         raw = self.attention.weigh(query, memory["keys"], visible)
@@ -112,7 +114,7 @@ class AlignedAttention(nn.Module):
         used = mask * raw + (1 - mask) * average
         if self.training:
             self.steps += 1
-        return Look(self.attention.collect(used, memory["values"]), raw, used, mask)
+        return AttentionOutput(self.attention.collect(used, memory["values"]), raw, used, mask)
 
 
 class AttentionMask(nn.Module):

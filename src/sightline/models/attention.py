@@ -10,7 +10,7 @@ from torch.nn import functional
 from sightline.models.layers import Dropout
 
 
-class Look(NamedTuple):
+class AttentionOutput(NamedTuple):
     """What an attention gives to queries `(N, Q)` over L places."""
 
     output: Tensor  # (N, Q, D)
@@ -56,17 +56,17 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self, x: Tensor, memory: dict[str, Tensor], visible: Tensor, *, weights: bool = False
-    ) -> Look:
+    ) -> AttentionOutput:
         """Look from `x` `(N, Q, D)` at what `remember` gave."""
         query = self.scaled_query(x, visible)
         keys, values = memory["keys"], memory["values"]
         if weights or (self.training and self.dropout.p):  # (torch's dropout is slow on a CPU)
             raw = self.weigh(query, keys, visible)
-            return Look(self.collect(raw, values), raw, raw)
+            return AttentionOutput(self.collect(raw, values), raw, raw)
         mixed = functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=visible, scale=1.0
         )
-        return Look(self.output(join_heads(mixed)))
+        return AttentionOutput(self.output(join_heads(mixed)))
 
     def scaled_query(self, x: Tensor, visible: Tensor) -> Tensor:
         """Queries over τ `(N, H, Q, d)`.

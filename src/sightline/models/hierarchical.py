@@ -105,8 +105,8 @@ class Hierarchical(CaptionModel):
             if isinstance(layer, nn.Linear) and layer.bias is not None:
                 nn.init.zeros_(layer.bias)
         a = self.config.attention_width
-        for own in (self.from_worker.weight[:a], self.from_worker.weight[a:]):
-            nn.init.xavier_uniform_(own.data)
+        for block in (self.from_worker.weight[:a], self.from_worker.weight[a:]):
+            nn.init.xavier_uniform_(block.data)
         # Ours: look everywhere at first. Xavier's W_e prefers some regions from the start, and as
         # no gradient tells the WORKER where to look, that is rarely unlearnt.
         nn.init.uniform_(self.score, -0.01, 0.01)
@@ -163,13 +163,15 @@ class Hierarchical(CaptionModel):
         words = self.worker.language(self.dropout(self.embedding(tokens))).unbind(2)
         cell = state["worker"]
         features: list[Tensor] = []
-        looks = [(state["context"], state["attention"], state["beta"])]
+        attended = [(state["context"], state["attention"], state["beta"])]
         for t, word in enumerate(words):
             if t > 0:
-                looks.append(self._look(features[-1], memory))
-            now, cell = self.worker.step(word + self.worker.image(looks[-1][0]), cell)
+                attended.append(self._look(features[-1], memory))
+            now, cell = self.worker.step(word + self.worker.image(attended[-1][0]), cell)
             features.append(now)
-        contexts, attentions, betas = (torch.stack(parts, 2) for parts in zip(*looks, strict=True))
+        contexts, attentions, betas = (
+            torch.stack(parts, 2) for parts in zip(*attended, strict=True)
+        )
         logits, signals = self._predict(torch.stack(features, 2), contexts, plans)
         return Unrolled(logits, attentions, {"beta": betas, **signals})
 

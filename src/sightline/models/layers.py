@@ -131,8 +131,8 @@ def masked_mean(vectors: Tensor, mask: Tensor) -> Tensor:
     >>> masked_mean(torch.tensor([[[2.0], [4.0], [9.0]]]), torch.tensor([[True, True, False]]))
     tensor([[3.]])
     """
-    there = mask.unsqueeze(-1)
-    return (vectors * there).sum(1) / there.sum(1)
+    visible = mask.unsqueeze(-1)
+    return (vectors * visible).sum(1) / visible.sum(1)
 
 
 def barrier(mask: Tensor, like: Tensor) -> Tensor:

@@ -99,9 +99,9 @@ class SoftAttention(CaptionModel):
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
         # In a beam search most rows share their last word with others: each is taken in once.
-        distinct, which = torch.unique(tokens, return_inverse=True)
+        distinct, inverse = torch.unique(tokens, return_inverse=True)
         words = self.dropout(self.embedding(distinct))
-        gates, words = self.word_to_gates(words)[which], words[which]
+        gates, words = self.word_to_gates(words)[inverse], words[inverse]
         state, context, attention, signals = self._advance(gates, state, memory)
         logits = self._predict(words, state["hidden"], context)
         return Step(logits, state, attention, signals)

@@ -158,7 +158,7 @@ class Transformer(CaptionModel):
         words = (tokens, self.start(memory, tokens.shape[1]), fixed)
         decoded: Decoded = functional_call(self.decoder, constants, words, {"perturb": True})
         visible = memory["visible"][:, None, None]
-        masks = [look.mask for look in decoded.looks if look.mask is not None]
+        masks = [layer.mask for layer in decoded.picture_attention if layer.mask is not None]
         penalty = torch.stack([perturbation(mask, visible) for mask in masks]).mean(0)
         unrolled = self._describe(decoded, tokens, memory)
         unrolled.signals["penalty"] = torch.unflatten(penalty, 1, tokens.shape[1:])
@@ -174,19 +174,21 @@ class Transformer(CaptionModel):
         torch.Size([1, 2, 7, 3, 2, 4])
         """
         state = self.start(memory, tokens.shape[1])
-        looks = self.decoder(tokens, state, memory, weigh=range(len(self.decoder.layers))).looks
+        every = range(len(self.decoder.layers))
+        layers = self.decoder(tokens, state, memory, weigh=every).picture_attention
 
         def gather(maps: list[Tensor | None]) -> Tensor | None:
-            known = [layer for layer in maps if layer is not None]
+            known = [weights for weights in maps if weights is not None]
             if not known:
                 return None
             stacked = torch.stack(known, 1)
             return torch.unflatten(stacked, 3, tokens.shape[1:]).permute(0, 3, 4, 1, 2, 5)
 
-        raw, used = gather([look.raw for look in looks]), gather([look.used for look in looks])
+        raw = gather([layer.raw for layer in layers])
+        used = gather([layer.used for layer in layers])
         assert raw is not None
         assert used is not None
-        return AttentionMaps(raw, used, gather([look.mask for look in looks]))
+        return AttentionMaps(raw, used, gather([layer.mask for layer in layers]))
 
     def _decode(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Unrolled, State]:
         reported = self.config.attention_layer % len(self.decoder.layers)
@@ -196,16 +198,16 @@ class Transformer(CaptionModel):
     def _describe(self, decoded: Decoded, tokens: Tensor, memory: Memory) -> Unrolled:
         """Words, the attention of the layer that is reported, and the signals of alignment."""
         visible = memory["visible"][:, None, None]
-        used = decoded.looks[self.config.attention_layer].used
+        used = decoded.picture_attention[self.config.attention_layer].used
         assert used is not None
         attention = used.mean(1)
         attention = attention / attention.sum(-1, keepdim=True)
         signals: dict[str, list[Tensor]] = {}
-        for look in decoded.looks:
-            if look.mask is not None:
-                signals.setdefault("mask", []).append(mean_mask(look.mask.detach(), visible))
-            if look.gate is not None:
-                signals.setdefault("gate", []).append(look.gate.detach().mean(1))
+        for layer in decoded.picture_attention:
+            if layer.mask is not None:
+                signals.setdefault("mask", []).append(mean_mask(layer.mask.detach(), visible))
+            if layer.gate is not None:
+                signals.setdefault("gate", []).append(layer.gate.detach().mean(1))
         rows = tokens.shape[1:]
         return Unrolled(
             decoded.logits,

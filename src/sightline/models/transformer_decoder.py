@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sightline.models.attention import Look
+from sightline.models.attention import AttentionOutput
 from sightline.models.interface import Memory, State
 from sightline.models.layers import Dropout
 from sightline.models.transformer_layers import DecoderLayer, LayerOptions, sinusoids
@@ -18,7 +18,7 @@ class Decoded(NamedTuple):
 
     logits: Tensor  # (B, K, T, V)
     state: State
-    looks: list[Look]  # of each layer at the picture
+    picture_attention: list[AttentionOutput]  # of each layer
 
 
 CACHED = ("keys", "values")  # of the words so far, in each layer
@@ -75,9 +75,9 @@ class Decoder(nn.Module):
         before = torch.ones(words, past + words, dtype=torch.bool, device=tokens.device).tril(past)
         visible = memory["visible"][:, None, None]
         following: State = {}
-        looks = []
+        picture_attention = []
         for i, layer in enumerate(self.layers):
-            x, cache, look = layer(
+            x, cache, attended = layer(
                 x,
                 part(state, i),
                 before,
@@ -87,10 +87,10 @@ class Decoder(nn.Module):
                 perturb=perturb,
             )
             following |= {f"{i}.{name}": tensor for name, tensor in cache.items()}
-            looks.append(look)
+            picture_attention.append(attended)
         matrix = self.embedding.weight if self.output is None else self.output
         logits = functional.linear(self.norm(x), matrix, self.output_bias)
-        return Decoded(logits, following, looks)
+        return Decoded(logits, following, picture_attention)
 
 
 def part(tensors: dict[str, Tensor], layer: int) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from sightline.errors import ConfigError
 from sightline.models.alignment import AlignedAttention, AlignmentConfig
-from sightline.models.attention import Look, MultiHeadAttention
+from sightline.models.attention import AttentionOutput, MultiHeadAttention
 from sightline.models.layers import Dropout
 
 
@@ -106,8 +106,8 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, visible: Tensor) -> Tensor:
         given = self.around_attention.enter(x)
-        look: Look = self.attention(given, self.attention.remember(given), visible)
-        x = self.around_attention.leave(x, look.output)
+        attended: AttentionOutput = self.attention(given, self.attention.remember(given), visible)
+        x = self.around_attention.leave(x, attended.output)
         said = self.feed_forward(self.around_feed_forward.enter(x))
         return self.around_feed_forward.leave(x, said)
 
@@ -117,7 +117,7 @@ class Advanced(NamedTuple):
 
     words: Tensor  # (B, K, T, D)
     cache: dict[str, Tensor]  # (B, K, H, T so far, d)
-    look: Look  # of the K * T words of each picture
+    attended: AttentionOutput  # of the K * T words of each picture
 
 
 class DecoderLayer(nn.Module):
@@ -159,13 +159,13 @@ class DecoderLayer(nn.Module):
 
         # All words of a picture look at it together, so that it is not repeated for its rows.
         given = self.around_picture.enter(x).flatten(1, 2)
-        look: Look
+        attended: AttentionOutput
         if perturb:
             assert isinstance(self.picture, AlignedAttention)
-            look = self.picture.perturbed(given, memory, visible)
+            attended = self.picture.perturbed(given, memory, visible)
         else:
-            look = self.picture(given, memory, visible, weights=weights)
-        x = self.around_picture.leave(x, torch.unflatten(look.output, 1, x.shape[1:3]))
+            attended = self.picture(given, memory, visible, weights=weights)
+        x = self.around_picture.leave(x, torch.unflatten(attended.output, 1, x.shape[1:3]))
 
         said = self.feed_forward(self.around_feed_forward.enter(x))
-        return Advanced(self.around_feed_forward.leave(x, said), cache, look)
+        return Advanced(self.around_feed_forward.leave(x, said), cache, attended)

@@ -52,13 +52,13 @@ def test_terms_are_those_of_both_passes() -> None:
 
     memory = model.encode(batch.regions)
     words = model.start(memory, 2)
-    looks = model.decoder(batch.inputs, words, memory, perturb=True).looks
+    layers = model.decoder(batch.inputs, words, memory, perturb=True).picture_attention
     penalty, mean = 0.0, 0.0
     for b, there in enumerate((3, 2)):
         for k in range(2):
             for t in range(3):
                 if batch.targets[b, k, t] != PAD:
-                    masks = torch.stack([look.mask[b, :, k * 3 + t, :there] for look in looks])
+                    masks = torch.stack([layer.mask[b, :, k * 3 + t, :there] for layer in layers])
                     penalty += ((1 - masks) ** 2).sum().item() / 4  # two layers of two heads
                     mean += masks.mean().item()
     assert terms["penalty"].total.item() == pytest.approx(penalty, rel=1e-5)
