@@ -47,8 +47,8 @@ class AdversarialOptions(CrossEntropyOptions):
 
 
 class Adversarial(AdversarialPretraining):
-    """The terms of `adversarial_pretraining`, and the MANAGER's and the WORKER's of a game against the
-    discriminator, over a caption of each picture that the captioner drew.
+    """The terms of `adversarial_pretraining`, and those of MANAGER and WORKER in a game against the
+    discriminator, over a sampled caption of each picture.
 
     `manager`: goals should point where the aspects of the caption went within `horizon` words, the
     more so the more what it came to is worth. `worker`: the policy gradient of words rewarded for
