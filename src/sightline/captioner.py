@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 from PIL.Image import Image, Resampling
+from PIL.Image import new as new_image
 from torch.nn.utils.rnn import pad_sequence
 
 from sightline.captions import Caption, Counterfactual
@@ -21,6 +22,8 @@ from sightline.decoding.words import describe_words
 from sightline.devices import choose_device
 from sightline.encoded_picture import EncodedPicture, join_regions
 from sightline.encoders.encoder import Encoder
+from sightline.encoders.precomputed import collate
+from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.errors import ConfigError, NotApplicableError
 from sightline.explain.methods import explain_captions, find_method
 from sightline.explain.targets import Target
@@ -41,6 +44,7 @@ _ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)
 # What captioners must have in common to be averaged, as their configuration calls it.
 _SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned encoder"}
 EXPLAINED_TOGETHER = 4  # pictures: their feature maps take some 150 megabytes each
+_BLANK = (224, 224)  # a picture of which only the features are there
 _REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
 
@@ -118,6 +122,11 @@ class Captioner:
         if isinstance(pictures, _ONE):
             return self.encode([pictures])[0]
         encoded = {n: p for n, p in enumerate(pictures) if isinstance(p, EncodedPicture)}
+        if isinstance(self.encoder, PrecomputedEncoder):
+            return [
+                encoded[n] if n in encoded else self._look_up(self.encoder, p)  # type: ignore[arg-type]
+                for n, p in enumerate(pictures)
+            ]
         opened = {n: self.open(p) for n, p in enumerate(pictures) if n not in encoded}  # type: ignore[arg-type]
         if opened:
             encoded |= zip(opened, self._encode(list(opened.values())), strict=True)
@@ -137,6 +146,16 @@ class Captioner:
             EncodedPicture(image, pixels[n : n + 1], windows[n : n + 1], regions[[n]])
             for n, image in enumerate(images)
         ]
+
+    def _look_up(self, encoder: PrecomputedEncoder, picture: Picture) -> EncodedPicture:
+        """A picture whose regions are known by its name; it is blank if only they are there."""
+        regions = collate([encoder.look_up(picture)])
+        regions = Regions(regions.vectors.half().float(), regions.mask, regions.boxes)
+        there = Path(picture).exists()  # type: ignore[arg-type]
+        image = self.open(picture) if there else new_image("RGB", _BLANK, "white")
+        whole = torch.tensor([[0.0, 0.0, 1.0, 1.0]], device=self.device)
+        no_pixels = torch.empty(1, 0, 0, 3, dtype=torch.uint8, device=self.device)
+        return EncodedPicture(image, no_pixels, whole, regions.to(self.device))
 
     # --- captions -------------------------------------------------------------------------------
 
@@ -447,7 +466,7 @@ def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:
     A file is decoded once more for it: larger than captioners need, smaller than cameras take.
     """
     image = encoded.image
-    if isinstance(picture, Path | str | bytes):
+    if isinstance(picture, bytes) or (isinstance(picture, Path | str) and Path(picture).exists()):
         image = open_picture(picture, reduced_to=_REPORT_SIDE)
     size = fit(image.width, image.height, _REPORT_SIDE)
     if size != image.size:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from sightline.regions import Regions
+from sightline.regions import Regions, join
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +26,4 @@ class EncodedPicture:
 
 def join_regions(pictures: Sequence[EncodedPicture]) -> Regions:
     """The regions of several pictures of one encoder, as a batch."""
-    parts = [picture.regions for picture in pictures]
-    return Regions(
-        torch.cat([part.vectors for part in parts]),
-        torch.cat([part.mask for part in parts]),
-        torch.cat([part.boxes for part in parts]),
-    )
+    return join([picture.regions for picture in pictures])

@@ -67,6 +67,7 @@ class EncoderRecipe:
     size: int | None = None
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
+    features: str | None = None  # for `name: precomputed`: a folder of .npz files, or a .tsv
     cache: str | None = None  # folder for caches; default: in the user's cache
     # Number format of the cached regions. Each has its own cache; captioning always uses 32 bits.
     precision: Literal[32, "bf16"] = 32
@@ -83,6 +84,13 @@ class EncoderRecipe:
             raise ConfigError(
                 "encoder.random_cut: must be a share of the picture, above 0 and at most 1"
             )
+        if (self.name == "precomputed") != (self.features is not None):
+            raise ConfigError("encoder: 'features' and the name precomputed go together")
+        if self.features is not None:
+            plain = EncoderRecipe()
+            for key in ("stage", "size", "fit", "weights", "precision", "train_from", "random_cut"):
+                if getattr(self, key) != getattr(plain, key):
+                    raise ConfigError(f"encoder.{key}: does not apply to precomputed features")
 
 
 @dataclass(frozen=True)
@@ -217,6 +225,8 @@ class Recipe:
         _require_name("model", self.model)
         _require_name("objective", self.objective)
         object.__setattr__(self, "objective", _renamed(self.objective))
+        if self.encoder.features is not None and self.data.mirror:
+            raise ConfigError("data.mirror: precomputed features cannot be mirrored")
         require_at_least(
             1,
             "recipe",

@@ -1,5 +1,6 @@
 """Regions: the vectors that an encoder computes for a picture, and the box of each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,33 @@ class Regions:
     def __getitem__(self, rows: slice | Tensor | list[int]) -> "Regions":
         """Some pictures of the batch."""
         return Regions(self.vectors[rows], self.mask[rows], self.boxes[rows])
+
+
+def join(parts: Sequence[Regions]) -> Regions:
+    """Several batches as one; where numbers of regions differ, the mask tells them apart.
+
+    >>> one, two = (Regions(torch.ones(1, n, 5), torch.ones(1, n) > 0, torch.zeros(1, n, 4))
+    ...             for n in (1, 2))
+    >>> join([one, two]).mask.tolist()
+    [[True, False], [True, True]]
+    """
+    most = max(part.mask.shape[1] for part in parts)
+
+    def padded(tensors: Sequence[Tensor]) -> Tensor:
+        return torch.cat(
+            [
+                t
+                if t.shape[1] == most
+                else torch.cat([t, t.new_zeros(len(t), most - t.shape[1], *t.shape[2:])], 1)
+                for t in tensors
+            ]
+        )
+
+    return Regions(
+        padded([part.vectors for part in parts]),
+        padded([part.mask for part in parts]),
+        padded([part.boxes for part in parts]),
+    )
 
 
 def grid_boxes(height: int, width: int, windows: Tensor) -> Tensor:

@@ -98,7 +98,9 @@ def command(
         opened = []
         for path in paths[start : start + _BATCH]:
             try:
-                opened.append((path, captioner.open(path)))
+                # Features of a detector are looked up by the picture's name.
+                read = captioner.open if captioner.encoder.sees_pixels else captioner.encode
+                opened.append((path, read(path)))
             except PictureError as error:
                 click.echo(f"sightline: skipped: {error}", err=True)
                 skipped = True

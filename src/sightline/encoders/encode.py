@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
+from sightline.encoders.box_cache import BoxCache
 from sightline.encoders.content_hashes import ContentHashes
 from sightline.encoders.encoder import Encoder
+from sightline.encoders.precomputed import PrecomputedRegions, collate
+from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
 from sightline.encoders.region_cache import Mirrored, Precision, RegionCache, picture_key
 from sightline.encoders.workers import end_with_parent
@@ -84,6 +87,9 @@ def encode_pictures(
     """
     errors: list[str] = []
     bar = progress(None, "encoding", total=len(pictures), unit="picture", show=show_progress)
+    if isinstance(encoder, PrecomputedEncoder):
+        with bar:
+            return _copy_features(pictures, encoder, cache, batch_size, bar)
 
     def unknown() -> Iterator[Prepared]:
         loader = DataLoader(
@@ -122,6 +128,42 @@ def encode_pictures(
     return errors
 
 
+def _copy_features(
+    pictures: Sequence[Path | Image | Mirrored],
+    encoder: PrecomputedEncoder,
+    cache: RegionCache,
+    batch_size: int,
+    bar: Any,
+) -> list[str]:
+    """Add the features of pictures that a cache lacks: in it they are read much faster."""
+    errors: list[str] = []
+
+    def unknown() -> Iterator[tuple[bytes, PrecomputedRegions]]:
+        known = set(cache.keys())
+        for picture in pictures:
+            bar.update()
+            try:
+                key = cache.key(picture)
+                if key not in known:
+                    known.add(key)
+                    yield key, encoder.look_up(picture)
+            except (PictureError, DataError) as error:
+                errors.append(str(error))
+
+    with cache.appending() as append:
+        for batch in _batched(unknown(), batch_size):
+            nowhere = np.zeros((len(batch), 4), np.float32)
+            append([key for key, _ in batch], collate([regions for _, regions in batch]), nowhere)
+    return errors
+
+
+def cache_for(encoder: Encoder, root: Path | None = None, precision: Precision = 32) -> RegionCache:
+    """The cache of any encoder under `root`, made where absent."""
+    if isinstance(encoder, PrecomputedEncoder):
+        return BoxCache.for_features(encoder, root)
+    return RegionCache.for_encoder(encoder, root, precision)
+
+
 def encode_all(
     pictures: Sequence[Path | Image | Mirrored],
     encoder: Encoder,
@@ -131,13 +173,13 @@ def encode_all(
     show_progress: bool = False,
 ) -> RegionCache:
     """The cache of an encoder under `root`, with every one of the pictures in it."""
-    cache = RegionCache.for_encoder(encoder, root, precision)
+    cache = cache_for(encoder, root, precision)
     errors = encode_pictures(pictures, encoder, cache, show_progress=show_progress)
     if errors:
-        raise DataError(
-            f"{len(errors)} pictures cannot be read, the first: {errors[0]}; "
-            "run sightline data check --fix"
-        )
+        what, remedy = "pictures", "run sightline data check --fix"
+        if not encoder.sees_pixels:
+            what, remedy = "pictures' features", "make them, or leave these pictures out"
+        raise DataError(f"{len(errors)} {what} cannot be read, the first: {errors[0]}; {remedy}")
     return cache
 
 
@@ -162,7 +204,7 @@ def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator
         torch.set_num_threads(threads)
 
 
-def _batched(items: Iterable[Prepared], size: int) -> Iterator[list[Prepared]]:
+def _batched(items: Iterable[_In], size: int) -> Iterator[list[_In]]:
     items = iter(items)
     while batch := list(itertools.islice(items, size)):
         yield batch

@@ -27,6 +27,7 @@ class Encoder(nn.Module):
     mean: Tensor
     std: Tensor
     tuned: str | None = None  # a hash of the weights that were trained with a captioner
+    sees_pixels = True  # False: its regions are looked up
 
     def __init__(
         self,
@@ -104,6 +105,10 @@ class Encoder(nn.Module):
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "Encoder":
         """The encoder that a `spec` (of a checkpoint, say) describes."""
+        if spec["name"] == "precomputed":
+            from sightline.encoders.precomputed_encoder import PrecomputedEncoder
+
+            return PrecomputedEncoder(Path(spec["features"]), spec["dim"])
         return create_encoder(**spec)
 
 

@@ -38,8 +38,6 @@ Precision = Literal[32, "bf16"]
 
 Append = Callable[[Sequence[bytes], Regions, NDArray[np.float32]], None]
 
-_RECORD = np.dtype([("key", "V16"), ("window", "<f4", 4)])
-
 
 @dataclass(frozen=True)
 class Mirrored:
@@ -67,6 +65,8 @@ def picture_key(picture: Path | Image | Mirrored, hashes: ContentHashes | None =
 class RegionCache:
     """Regions of pictures by content, for one encoder; the module's text describes the files."""
 
+    record = np.dtype([("key", "V16"), ("window", "<f4", 4)])
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.hashes = ContentHashes(folder.parent / "hashes.bin")
@@ -83,7 +83,6 @@ class RegionCache:
             ) from None
         except (ValueError, LookupError, TypeError):
             raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
-        self._row_bytes = self.grid[0] * self.grid[1] * self.dim * np.dtype(np.float16).itemsize
         self.reload()
 
     @classmethod
@@ -103,25 +102,35 @@ class RegionCache:
 
     def reload(self) -> None:
         """Look again at what is on disk: another process may have added rows."""
-        records = self._complete_records()
-        self._windows: NDArray[np.float32] = records["window"]
-        self._row_of = {key.tobytes(): row for row, key in enumerate(records["key"])}
+        self._records = self._complete_records()
+        self._row_of = {key.tobytes(): row for row, key in enumerate(self._records["key"])}
+        self._map(self._records)
+
+    def _sizes(self, records: NDArray[Any]) -> dict[str, int]:
+        """How many bytes of each file, the index apart, some records are of."""
+        row = self.grid[0] * self.grid[1] * self.dim
+        return {"vectors.f16": len(records) * row * np.dtype(np.float16).itemsize}
+
+    def _map(self, records: NDArray[Any]) -> None:
         shape = (len(records), self.grid[0] * self.grid[1], self.dim)
-        self._vectors: NDArray[np.float16] = (
-            np.memmap(self.folder / "vectors.f16", np.float16, "r", shape=shape)
-            if len(records)  # an empty file cannot be mapped
-            else np.empty(shape, np.float16)
-        )
+        self._vectors = self._memory_map("vectors.f16", np.float16, shape)
+
+    def _memory_map(self, name: str, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
+        if 0 in shape:  # an empty file cannot be mapped
+            return np.empty(shape, kind)
+        return np.memmap(self.folder / name, kind, "r", shape=shape)
 
     def _complete_records(self) -> NDArray[Any]:
-        index, vectors = self.folder / "index.bin", self.folder / "vectors.f16"
+        index = self.folder / "index.bin"
         if not index.exists():
-            return np.empty(0, _RECORD)
+            return np.empty(0, self.record)
         content = index.read_bytes()
-        count = len(content) // _RECORD.itemsize
-        if not vectors.exists() or vectors.stat().st_size < count * self._row_bytes:
-            raise CacheError(f"{vectors}: shorter than its index; delete {self.folder}")
-        return np.frombuffer(content, _RECORD, count)
+        records = np.frombuffer(content, self.record, len(content) // self.record.itemsize)
+        for name, size in self._sizes(records).items():
+            file = self.folder / name
+            if not file.exists() or file.stat().st_size < size:
+                raise CacheError(f"{file}: shorter than its index; delete {self.folder}")
+        return records
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -146,7 +155,7 @@ class RegionCache:
     def regions(self, rows: NDArray[np.int64]) -> Regions:
         """The regions of some rows, as float32."""
         vectors = torch.from_numpy(self._vectors[rows].astype(np.float32))
-        boxes = grid_boxes(*self.grid, torch.from_numpy(self._windows[rows]))
+        boxes = grid_boxes(*self.grid, torch.from_numpy(self._records["window"][rows]))
         return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
 
     @contextlib.contextmanager
@@ -159,24 +168,32 @@ class RegionCache:
             with _cache_errors(self.folder):
                 stack.enter_context(FileLock(self.folder / "lock", timeout=0))
                 # Unbuffered, so that nothing is left to write, and to fail, when they are closed.
-                vectors = stack.enter_context((self.folder / "vectors.f16").open("ab", 0))
-                index = stack.enter_context((self.folder / "index.bin").open("ab", 0))
                 self.reload()
-                vectors.truncate(len(self._windows) * self._row_bytes)
-                index.truncate(len(self._windows) * _RECORD.itemsize)
+                sizes = self._sizes(self._records)
+                sizes["index.bin"] = len(self._records) * self.record.itemsize
+                files = [stack.enter_context((self.folder / name).open("ab", 0)) for name in sizes]
+                for file, size in zip(files, sizes.values(), strict=True):
+                    file.truncate(size)
 
             def append(keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]) -> None:
-                records = np.empty(len(keys), _RECORD)
-                records["key"] = np.frombuffer(b"".join(keys), "V16")
-                records["window"] = windows
+                contents, records = self._pack(keys, regions, windows)
                 with _cache_errors(self.folder):
-                    _store(vectors, regions.vectors.to(torch.float16).cpu().numpy().tobytes())
-                    _store(index, records.tobytes())
+                    for file, content in zip(files, [*contents, records.tobytes()], strict=True):
+                        _store(file, content)
 
             try:
                 yield append
             finally:
                 self.reload()
+
+    def _pack(
+        self, keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]
+    ) -> tuple[list[bytes], NDArray[Any]]:
+        """What a batch adds to each file, and its records."""
+        records = np.empty(len(keys), self.record)
+        records["key"] = np.frombuffer(b"".join(keys), "V16")
+        records["window"] = windows
+        return [regions.vectors.to(torch.float16).cpu().numpy().tobytes()], records
 
 
 def _store(file: FileIO, content: bytes) -> None:

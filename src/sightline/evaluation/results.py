@@ -112,7 +112,8 @@ def _packed_result(folder: Path) -> Result:
 
 def _encoder(config: dict[str, Any]) -> str:
     encoder, tuned = config["encoder"], config.get("tuned")
-    return f"{encoder['name']} {encoder['size']} px" + (f" from {tuned['from']}" if tuned else "")
+    size = f" {encoder['size']} px" if "size" in encoder else ""
+    return f"{encoder['name']}{size}" + (f" from {tuned['from']}" if tuned else "")
 
 
 def _evaluation(run: Path, of: str) -> dict[str, Any]:

@@ -87,6 +87,10 @@ def fit_support(
         raise ConfigError(
             "a support classifier is stored in a checkpoint: load the captioner from one"
         )
+    if not captioner.encoder.sees_pixels:
+        raise ConfigError(
+            "support cannot be fitted to precomputed features: pictures have different numbers"
+        )
     stored = None if held_out else captioner.support_classifier
     pictures = [*(image.picture for image in (*held_out, *reported)), *others]
     regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)

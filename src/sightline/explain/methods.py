@@ -119,7 +119,7 @@ def explain_captions(
 
     Captions are word ids without start and end. `words` selects the targets, as described in
     `find_targets`. `options` are passed to the method. Without `pictures` and the `encoder` that
-    made their regions, explanations end at the regions.
+    made their regions, explanations end at the regions; so do those of an encoder without pixels.
 
     >>> from sightline.models.registry import create_model
     >>> model = create_model("soft_attention", 6, 5, {"state_width": 4}).eval()
@@ -142,7 +142,7 @@ def explain_captions(
     # Shorter captions are filled up with nothing, fewer targets with one that is not answered.
     places, ids = _rectangle([t or [(0, PAD)] for t in targets], (0, PAD), device).unbind(-1)
     x = None
-    if encoder is not None and pictures:
+    if encoder is not None and encoder.sees_pixels and pictures:
         x = encoder.normalise(torch.cat([picture.pixels for picture in pictures]))
     tensors = Targets(
         model, regions, _rectangle(tokens, PAD, device)[:, None], places, ids, encoder, x

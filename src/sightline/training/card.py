@@ -12,13 +12,16 @@ def model_card(config: dict[str, Any], recipe: Recipe) -> str:
     metric, score = next(iter(training["dev"].items()))
     tuned = recipe.encoder.train_from
     frozen = "frozen" if tuned is None else f"trained from {tuned}"
+    regions = "features of a detector"
+    if "stage" in encoder:
+        regions = f"`{encoder['stage']}`, {encoder['size']} px, {frozen}"
     dev = "not evaluated yet" if score is None else f"{metric} {score:.4f} (best so far)"
     return f"""# A Sightline captioner
 
 | | |
 | --- | --- |
 | model | `{config["model"]["name"]}` |
-| image encoder | `{encoder["name"]}`, `{encoder["stage"]}`, {encoder["size"]} px, {frozen} |
+| image encoder | `{encoder["name"]}`, {regions} |
 | vocabulary | {len(config["vocabulary"]):,} words |
 | trained on | the training split of {data} |
 | training | {training["epoch"]} epochs, {training["step"]:,} steps, {training["seconds"]:,} s |

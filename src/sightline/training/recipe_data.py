@@ -6,6 +6,7 @@ from sightline.data.dataset import CaptionDataset
 from sightline.data.readers import read_dataset
 from sightline.data.scenes import make_scene_dataset
 from sightline.encoders.encoder import Encoder, create_encoder
+from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.recipe import DataRecipe, EncoderRecipe
 
 
@@ -27,6 +28,8 @@ def dataset_of(recipe: DataRecipe) -> CaptionDataset:
 
 def encoder_of(recipe: EncoderRecipe) -> Encoder:
     """The image encoder that a recipe names."""
+    if recipe.features is not None:
+        return PrecomputedEncoder(Path(recipe.features))
     return create_encoder(
         recipe.name, stage=recipe.stage, size=recipe.size, fit=recipe.fit, weights=recipe.weights
     )

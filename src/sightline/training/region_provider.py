@@ -9,7 +9,7 @@ from PIL.Image import Image
 
 from sightline.checkpoint import load_config, load_weights
 from sightline.data.dataset import CaptionedImage
-from sightline.encoders.encode import encode_all
+from sightline.encoders.encode import cache_for, encode_all
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.region_cache import Mirrored, RegionCache
 from sightline.encoders.trainable_stages import TrainableStages
@@ -93,7 +93,7 @@ class RegionProvider:
             pictures += [Mirrored(one) for one in self.train_pictures if phase.data.mirror]
         root = None if phase.encoder.cache is None else Path(phase.encoder.cache)
         precision = phase.encoder.precision
-        cache = RegionCache.for_encoder(encoder, root, precision)
+        cache = cache_for(encoder, root, precision)
         known = cache.keys()
         missing = [picture for picture in pictures if cache.key(picture) not in known]
         if missing and self.fabric.is_global_zero:

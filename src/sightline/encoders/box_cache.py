@@ -1,0 +1,68 @@
+"""The region cache of features whose pictures have boxes of their own, and any number of them.
+
+Beside the files of every cache it has `boxes.f32`, four numbers for each region. A record of
+`index.bin` holds the picture's key, the number of its first region, and how many it has.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from sightline.encoders.precomputed import PrecomputedRegions, collate
+from sightline.encoders.precomputed_encoder import FeatureFiles, PrecomputedEncoder
+from sightline.encoders.region_cache import Mirrored, RegionCache
+from sightline.regions import Regions
+
+
+class BoxCache(RegionCache):
+    """Regions of pictures by the content of their features."""
+
+    record = np.dtype([("key", "V16"), ("first", "<i8"), ("count", "<i8")])
+    files: FeatureFiles
+
+    @classmethod
+    def for_features(cls, encoder: PrecomputedEncoder, root: Path | None = None) -> "BoxCache":
+        """The cache of features under `root` (default: the user's cache), made where absent."""
+        cache = cls.for_encoder(encoder, root)
+        assert isinstance(cache, BoxCache)
+        cache.files = encoder.files
+        return cache
+
+    def key(self, picture: Path | Image | Mirrored) -> bytes:
+        return self.files.key(picture, self.hashes)  # type: ignore[arg-type]
+
+    def regions(self, rows: NDArray[np.int64]) -> Regions:
+        records = self._records[rows]
+        pictures = []
+        for first, count in zip(records["first"], records["count"], strict=True):
+            part = slice(first, first + count)
+            vectors = torch.from_numpy(self._vectors[part].astype(np.float32))
+            pictures.append(PrecomputedRegions(vectors, torch.from_numpy(self._boxes[part].copy())))
+        return collate(pictures)
+
+    def _sizes(self, records: NDArray[Any]) -> dict[str, int]:
+        regions = int(records["count"].sum())
+        return {"vectors.f16": 2 * regions * self.dim, "boxes.f32": 16 * regions}
+
+    def _map(self, records: NDArray[Any]) -> None:
+        regions = int(records["count"].sum())
+        self._vectors = self._memory_map("vectors.f16", np.float16, (regions, self.dim))
+        self._boxes = self._memory_map("boxes.f32", np.float32, (regions, 4))
+        self._next = regions  # the number of the first region that is appended
+
+    def _pack(
+        self, keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]
+    ) -> tuple[list[bytes], NDArray[Any]]:
+        counts = regions.mask.sum(1).numpy()
+        records = np.empty(len(keys), self.record)
+        records["key"] = np.frombuffer(b"".join(keys), "V16")
+        records["count"] = counts
+        records["first"] = self._next + np.cumsum(counts) - counts
+        self._next += int(counts.sum())
+        vectors = regions.vectors[regions.mask].to(torch.float16).numpy().tobytes()
+        return [vectors, regions.boxes[regions.mask].numpy().tobytes()], records
