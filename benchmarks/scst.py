@@ -1,6 +1,6 @@
 """A self-critical step: the share that its reward takes, and what drawing words fast is worth.
 
-    python benchmarks/scst.py [--rounds 5] [--model soft_attention] [--words 2539]
+    python benchmarks/scst.py [--rounds 5] [--model soft_attention] [--words 2539] [--pictures 32]
 
 32 pictures with five sampled captions each, at the sizes of `recipes/flickr8k`: references for
 6,000 pictures, of words as frequent as Zipf's law has it. The step is whole: sampling, reward,
@@ -32,7 +32,7 @@ from sightline.training.objectives.self_critical import SelfCritical
 from sightline.training.schedule import create_optimizer
 
 RECIPES = Path(__file__).parents[1] / "recipes" / "flickr8k"
-TRAINING, PICTURES, REGIONS, REGION_DIM = 6_000, 32, 81, 1280
+TRAINING, REGIONS, REGION_DIM = 6_000, 81, 1280
 
 
 def main() -> None:
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--model", choices=list_models(), default="soft_attention")
     parser.add_argument("--words", type=int, default=2_539, help="of the vocabulary")
+    parser.add_argument("--pictures", type=int, default=32, help="of a batch")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     vocabulary = Vocabulary([f"word{i}" for i in range(arguments.words)])
@@ -51,18 +52,19 @@ def main() -> None:
         began = time.perf_counter()
         objective.prepare(images, vocabulary)
         prepared = time.perf_counter() - began
-        steps, inside = measure(objective, arguments.model, len(vocabulary), arguments.rounds)
+        sizes = (len(vocabulary), arguments.pictures)
+        steps, inside = measure(objective, arguments.model, *sizes, arguments.rounds)
         shares = [reward / step for reward, step in zip(inside, steps, strict=True)]
         print(
             f"{name:11} step {statistics.median(steps):.3f} s, reward "
             f"{1e3 * statistics.median(inside):.1f} ms: {statistics.median(shares):.1%} of it "
             f"(references of {len(images)} pictures prepared once, in {prepared:.1f} s)"
         )
-    compare_draws(images, vocabulary, arguments.model, arguments.rounds)
+    compare_draws(images, vocabulary, arguments.model, arguments.pictures, arguments.rounds)
 
 
 def compare_draws(
-    images: list[CaptionedImage], vocabulary: Vocabulary, model: str, rounds: int
+    images: list[CaptionedImage], vocabulary: Vocabulary, model: str, pictures: int, rounds: int
 ) -> None:
     """Steps that draw by running sums against steps that draw by `torch.multinomial`."""
     objective = create_objective({"name": "self_critical"})
@@ -72,12 +74,12 @@ def compare_draws(
     ways = {"running sums": stepwise.draw, "multinomial": multinomial}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     alone: dict[str, list[float]] = {way: [] for way in ways}
-    chances = torch.rand(PICTURES, 5, len(vocabulary)).softmax(-1)
+    chances = torch.rand(pictures, 5, len(vocabulary)).softmax(-1)
     for _ in range(rounds):
         for way, draw in ways.items():
             objective.reward = reward
             with patch.object(stepwise, "draw", draw):
-                steps, _ = measure(objective, model, len(vocabulary), 1)
+                steps, _ = measure(objective, model, len(vocabulary), pictures, 1)
             seconds[way] += steps
             began = time.perf_counter()
             for _ in range(20):
@@ -96,7 +98,7 @@ def multinomial(probabilities: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def measure(
-    objective: SelfCritical, name: str, vocabulary_size: int, rounds: int
+    objective: SelfCritical, name: str, vocabulary_size: int, pictures: int, rounds: int
 ) -> tuple[list[float], list[float]]:
     """Seconds of each step, and of the reward in it."""
     options = load_recipe(RECIPES / f"{name}.yaml").model_options
@@ -115,7 +117,7 @@ def measure(
 
     objective.reward = timed  # type: ignore[assignment]
     for _ in range(rounds + 1):
-        batch = make_batch(vocabulary_size)
+        batch = make_batch(vocabulary_size, pictures)
         began = time.perf_counter()
         terms = objective.terms(model, batch, 0)
         loss = sum(term.weight * term.total for term in terms.values()) / batch.tokens
@@ -144,13 +146,13 @@ def make_images(vocabulary: Vocabulary) -> list[CaptionedImage]:
     return images
 
 
-def make_batch(vocabulary_size: int) -> CaptionBatch:
-    targets = torch.randint(len(SPECIAL), vocabulary_size, (PICTURES, 5, 12))
+def make_batch(vocabulary_size: int, pictures: int) -> CaptionBatch:
+    targets = torch.randint(len(SPECIAL), vocabulary_size, (pictures, 5, 12))
     targets[..., -1] = END
     inputs = torch.cat([torch.full_like(targets[..., :1], START), targets[..., :-1]], -1)
-    mask = torch.ones(PICTURES, REGIONS, dtype=torch.bool)
-    regions = Regions(torch.rand(PICTURES, REGIONS, REGION_DIM), mask, torch.rand(1, REGIONS, 4))
-    return CaptionBatch(regions, inputs, targets, 1.0, torch.randperm(TRAINING)[:PICTURES])
+    mask = torch.ones(pictures, REGIONS, dtype=torch.bool)
+    regions = Regions(torch.rand(pictures, REGIONS, REGION_DIM), mask, torch.rand(1, REGIONS, 4))
+    return CaptionBatch(regions, inputs, targets, 1.0, torch.randperm(TRAINING)[:pictures])
 
 
 if __name__ == "__main__":
