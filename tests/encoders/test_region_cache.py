@@ -1,7 +1,10 @@
 """The region cache: what goes in comes out, and no moment is a bad one to be killed at."""
 
 import json
+import os
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +70,29 @@ def test_what_goes_in_comes_out_in_half_precision(cache):
     assert_holds(cache, 1, 2, 3, 4)
     assert_holds(cache, 4, 2)
     assert_holds(RegionCache(cache.folder), 3, 3, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
+def test_what_was_read_does_not_stay_in_memory(cache):
+    add(cache, (1, 2, 3))
+    assert_holds(cache, 1, 2, 3)
+    process = Path("/proc/self")
+    assert str(cache.folder) not in (process / "maps").read_text()
+    opened = [os.readlink(entry) for entry in (process / "fd").iterdir() if entry.is_symlink()]
+    assert not [name for name in opened if name.startswith(str(cache.folder))]
+
+
+def test_a_cache_that_is_deleted_or_cut_short_while_it_is_read(cache):
+    add(cache, (1, 2))
+    rows = cache.rows(batch(1, 2)[0])
+    with (cache.folder / "vectors.f16").open("r+b") as file:
+        file.truncate(2 * ROW_BYTES - 1)
+    with pytest.raises(CacheError, match="shorter than its index"):
+        cache.regions(rows)
+    (cache.folder / "vectors.f16").unlink()
+    with pytest.raises(CacheError, match=r"cannot be read \(No such file"):
+        cache.regions(rows)
+    assert len(cache.regions(rows[:0])) == 0
 
 
 def test_files_are_of_the_described_layout(cache):

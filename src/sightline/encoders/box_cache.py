@@ -37,23 +37,25 @@ class BoxCache(RegionCache):
         return self.files.key(picture, self.hashes)  # type: ignore[arg-type]
 
     def regions(self, rows: NDArray[np.int64]) -> Regions:
-        records = self._records[rows]
-        pictures = []
-        for first, count in zip(records["first"], records["count"], strict=True):
-            part = slice(first, first + count)
-            vectors = torch.from_numpy(self._vectors[part].astype(np.float32))
-            pictures.append(PrecomputedRegions(vectors, torch.from_numpy(self._boxes[part].copy())))
-        return collate(pictures)
+        first, counts = (self._records[name][rows].tolist() for name in ("first", "count"))
+        vectors = [np.empty((count, self.dim), np.float16) for count in counts]
+        boxes = [np.empty((count, 4), np.float32) for count in counts]
+        self._read("vectors.f16", vectors, (2 * self.dim * start for start in first))
+        self._read("boxes.f32", boxes, (16 * start for start in first))
+        return collate(
+            [
+                PrecomputedRegions(torch.from_numpy(v.astype(np.float32)), torch.from_numpy(b))
+                for v, b in zip(vectors, boxes, strict=True)
+            ]
+        )
 
     def _sizes(self, records: NDArray[Any]) -> dict[str, int]:
         regions = int(records["count"].sum())
         return {"vectors.f16": 2 * regions * self.dim, "boxes.f32": 16 * regions}
 
-    def _map(self, records: NDArray[Any]) -> None:
-        regions = int(records["count"].sum())
-        self._vectors = self._memory_map("vectors.f16", np.float16, (regions, self.dim))
-        self._boxes = self._memory_map("boxes.f32", np.float32, (regions, 4))
-        self._next = regions  # the number of the first region that is appended
+    def reload(self) -> None:
+        super().reload()
+        self._next = int(self._records["count"].sum())  # the first region to be appended
 
     def _pack(
         self, keys: Sequence[bytes], regions: Regions, windows: NDArray[Any]

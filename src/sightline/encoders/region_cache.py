@@ -1,4 +1,4 @@
-"""The region cache: every picture encoded once, on disk, memory-mapped.
+"""The region cache: every picture encoded once, on disk.
 
 A cache is a folder for one encoder (network, stage, input size, preprocessing, weights: its
 fingerprint) and the precision it computes in, with three files:
@@ -15,7 +15,7 @@ names complete rows only; what lies beyond is cut off when the cache is next ope
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -104,21 +104,27 @@ class RegionCache:
         """Look again at what is on disk: another process may have added rows."""
         self._records = self._complete_records()
         self._row_of = {key.tobytes(): row for row, key in enumerate(self._records["key"])}
-        self._map(self._records)
 
     def _sizes(self, records: NDArray[Any]) -> dict[str, int]:
         """How many bytes of each file, the index apart, some records are of."""
         row = self.grid[0] * self.grid[1] * self.dim
         return {"vectors.f16": len(records) * row * np.dtype(np.float16).itemsize}
 
-    def _map(self, records: NDArray[Any]) -> None:
-        shape = (len(records), self.grid[0] * self.grid[1], self.dim)
-        self._vectors = self._memory_map("vectors.f16", np.float16, shape)
+    def _read(self, name: str, parts: Iterable[NDArray[Any]], starts: Iterable[int]) -> None:
+        """Fill arrays with parts of a file, each from the byte that it starts at.
 
-    def _memory_map(self, name: str, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
-        if 0 in shape:  # an empty file cannot be mapped
-            return np.empty(shape, kind)
-        return np.memmap(self.folder / name, kind, "r", shape=shape)
+        In a memory map all that was ever read would stay in the process's memory: after an epoch,
+        the whole cache, if it fits. And pages that are not in memory yet come in more slowly.
+        """
+        path = self.folder / name
+        try:
+            with path.open("rb", 0) as file:
+                for part, start in zip(parts, starts, strict=True):
+                    file.seek(start)
+                    if file.readinto(part.data) != part.nbytes:
+                        raise CacheError(f"{path}: shorter than its index; delete {self.folder}")
+        except OSError as error:
+            raise CacheError(f"{path}: cannot be read ({error.strerror})") from None
 
     def _complete_records(self) -> NDArray[Any]:
         index = self.folder / "index.bin"
@@ -154,7 +160,10 @@ class RegionCache:
 
     def regions(self, rows: NDArray[np.int64]) -> Regions:
         """The regions of some rows, as float32."""
-        vectors = torch.from_numpy(self._vectors[rows].astype(np.float32))
+        stored = np.empty((len(rows), self.grid[0] * self.grid[1], self.dim), np.float16)
+        if stored.size:
+            self._read("vectors.f16", stored, (int(row) * stored[0].nbytes for row in rows))
+        vectors = torch.from_numpy(stored.astype(np.float32))
         boxes = grid_boxes(*self.grid, torch.from_numpy(self._records["window"][rows]))
         return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
 
