@@ -3,8 +3,8 @@
 A plug-in has entries of the same types as our own tables: a `ModelEntry`, an `ObjectiveEntry`, a
 `Method` or an `EncoderEntry`. It is found in either of two ways:
 
-- an installed package names each entry in its metadata, in the entry-point groups
-  `sightline.models`, `sightline.objectives`, `sightline.methods` and `sightline.encoders`;
+- an installed package names each entry, or a dictionary that has it, in its metadata, in the
+  entry-point groups `sightline.models`, `.objectives`, `.methods` and `.encoders`;
 - a plain module, which need not be installed, is named by the environment variable
   SIGHTLINE_PLUGINS (several by commas). Its entries are in its dictionaries MODELS, OBJECTIVES,
   METHODS and ENCODERS, by name. It is imported from where Python looks, then from the current
@@ -44,9 +44,10 @@ class Offer:
         if self.point is None:
             return self.entry
         try:
-            return self.point.load()
+            entry = self.point.load()
         except (Exception, SystemExit) as error:
             raise ConfigError(f"plug-in {self.point.value}: {_reason(error)}") from None
+        return entry.get(self.name) if isinstance(entry, dict) else entry
 
 
 class Registry(Generic[Entry]):
