@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-all lint clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -12,6 +12,10 @@ demo: $(VENV)/installed
 # One thread per test process: two that share the cores with each other are slower.
 test: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Also what trains models, kills processes or fetches packages (from npm, too).
+test-all: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m ''
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

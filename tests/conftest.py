@@ -1,12 +1,12 @@
 """What tests of several folders share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from sightline.checkpoint import save_checkpoint
 from sightline.encoders.encoder import create_encoder
@@ -15,7 +15,7 @@ from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, save_classifier
 from sightline.support.logistic import Logistic
 from sightline.text.vocabulary import Vocabulary
-from tiny_recipe import TINY
+from tiny_recipe import write_tiny_recipe
 
 # Test processes share the cores; with several threads each they would mostly wait for each other.
 torch.set_num_threads(1)
@@ -24,6 +24,46 @@ WORDS = ("a", "the", "red", "cat", "cup", "of", "coffee", "sits", "on", "table")
 SIZES = {"region_width": 16, "word_width": 16, "state_width": 16, "attention_width": 16}
 
 SaveCaptioner = Callable[..., Path]
+
+TIERS = ("learning", "process", "network")  # what `make test` leaves out
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = {}
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        left_out = item.config.stash[LEFT_OUT]
+        for tier in TIERS:
+            if item.get_closest_marker(tier) and item.config.option.markexpr:
+                left_out[tier] = left_out.get(tier, 0) + 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # tests are chosen where they run
+        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Count and name what did not run, and why."""
+    tiers = [f"{count} {tier}" for tier, count in config.stash[LEFT_OUT].items()]
+    if tiers:
+        terminalreporter.write_line(f"left out: {', '.join(tiers)}: make test-all runs them")
+    names: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        names.setdefault(reason, []).append(report.nodeid.partition("::")[2])
+    for reason, tests in names.items():
+        terminalreporter.write_line(f"left out: {len(tests)}, {reason}: {', '.join(tests)}")
 
 
 @pytest.fixture(scope="session")
@@ -84,8 +124,4 @@ def fitted_checkpoint(
 @pytest.fixture
 def tiny_recipe(tmp_path: Path) -> Path:
     """The recipe in a file; its regions are cached beside it."""
-    path = tmp_path / "tiny.yaml"
-    path.write_text(
-        yaml.safe_dump({**TINY, "encoder": {**TINY["encoder"], "cache": str(tmp_path)}})
-    )
-    return path
+    return write_tiny_recipe(tmp_path)

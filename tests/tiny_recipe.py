@@ -1,6 +1,9 @@
 """A recipe so small that a run takes a second."""
 
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 TINY: dict[str, Any] = {
     "data": {
@@ -25,3 +28,10 @@ TINY: dict[str, Any] = {
     "checkpoint_every": 4,
     "log_every": 3,
 }
+
+
+def write_tiny_recipe(folder: Path) -> Path:
+    """The recipe in a file; its regions are cached beside it."""
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump({**TINY, "encoder": {**TINY["encoder"], "cache": str(folder)}}))
+    return path

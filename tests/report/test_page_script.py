@@ -11,6 +11,8 @@ import pytest
 
 from sightline.report.page import render_page
 
+pytestmark = pytest.mark.browser
+
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -77,7 +79,7 @@ const set = (id, value) => {
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory: pytest.TempPathFactory):
     if BROWSER is None:
-        pytest.skip("no browser is installed")
+        pytest.skip("no Chromium or Chrome here")
 
     def run(page: str) -> dict:
         folder: Path = tmp_path_factory.mktemp("page")

@@ -29,6 +29,8 @@ from sightline.support.fit import (
 )
 from sightline.training.loop import train
 
+pytestmark = pytest.mark.learning
+
 ROOT = Path(__file__).parents[2]
 CIRCLE = {HABIT[0]}
 

@@ -37,6 +37,8 @@ from sightline.text.vocabulary import END, PAD, START
 from sightline.training.loop import train
 from sightline.training.objectives.sampling import sample_captions
 
+pytestmark = pytest.mark.learning
+
 ROOT = Path(__file__).parents[2]
 
 # One process trains a model, and runs all tests of it.

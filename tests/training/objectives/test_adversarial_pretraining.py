@@ -265,6 +265,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.process
 def test_two_processes_give_the_gradients_of_one(recipe: Path, tmp_path: Path) -> None:
     # Five pictures are three for one process and two for the other.
     text = recipe.read_text().replace("dropout: 0.2", "dropout: 0.0").replace("size: 4", "size: 5")

@@ -36,6 +36,8 @@ from sightline.training.batch import CaptionBatch
 from sightline.training.objectives.lrp_inference import picture_support
 from sightline.training.objectives.registry import create_objective
 
+pytestmark = [pytest.mark.learning, pytest.mark.xdist_group("lrp_inference")]
+
 VOCABULARY = Vocabulary(["a", "and", *SHAPES])
 CIRCLE, _ = HABIT
 SEED = 0
@@ -165,14 +167,12 @@ def support_of_star(model: CaptionModel, scenes: Scenes) -> Tensor:
     return support[stars]
 
 
-@pytest.mark.xdist_group("lrp_inference")
 def test_pictures_support_less_what_is_said_out_of_habit(world: World) -> None:
     made_up = support_of_star(world.model, world.without_star)
     right = support_of_star(world.model, draw_scenes([HABIT] * 200, world.random))
     assert (right[:, None] > made_up).float().mean() > 0.65  # the area under the ROC curve
 
 
-@pytest.mark.xdist_group("lrp_inference")
 def test_counterweights_lower_the_rate_of_made_up_objects_and_all_forms_keep_bleu(
     world: World,
 ) -> None:
