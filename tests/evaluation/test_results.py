@@ -1,6 +1,7 @@
 """The table of runs, from a run of two stages."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,23 @@ from sightline.evaluation.published import PUBLISHED
 from sightline.evaluation.results import SCORES, results_of
 from sightline.recipe import load_recipe
 from sightline.training.loop import train
+from tiny_recipe import write_tiny_recipe
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    stage = "then=[{objective: {name: self_critical, samples: 2}, epochs: 1}]"
+    recipe = load_recipe(write_tiny_recipe(folder), ("epochs=2", "dev.metric=BLEU-1", stage))
+    train(recipe, folder / "tiny")
+    name_best(folder / "tiny", "last")  # a stage so small need not have got better
+    return folder / "tiny"
 
 
 @pytest.fixture
-def run(tiny_recipe: Path, tmp_path: Path) -> Path:
-    stage = "then=[{objective: {name: self_critical, samples: 2}, epochs: 1}]"
-    train(load_recipe(tiny_recipe, ("epochs=2", "dev.metric=BLEU-1", stage)), tmp_path / "tiny")
-    name_best(tmp_path / "tiny", "last")  # a stage so small need not have got better
-    return tmp_path / "tiny"
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return shutil.copytree(trained, tmp_path / "tiny")
 
 
 def name_best(run: Path, pointer: str) -> None:
