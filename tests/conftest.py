@@ -36,8 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items:
         left_out = item.config.stash[LEFT_OUT]
-        for tier in TIERS:
-            if item.get_closest_marker(tier) and item.config.option.markexpr:
+        for tier in TIERS if item.config.option.markexpr else ():
+            if item.get_closest_marker(tier):
                 left_out[tier] = left_out.get(tier, 0) + 1
 
 
@@ -61,7 +61,7 @@ def pytest_terminal_summary(
     names: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        names.setdefault(reason, []).append(report.nodeid.partition("::")[2])
+        names.setdefault(reason, []).append(report.nodeid.rpartition("/")[2])
     for reason, tests in names.items():
         terminalreporter.write_line(f"left out: {len(tests)}, {reason}: {', '.join(tests)}")
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from sightline.encoders import fetch, packages
+from sightline.encoders import fetch
 from sightline.encoders.fetch import fetch_weights
 from sightline.encoders.registry import encoder_entry
 from sightline.encoders.weights import fetched_path, file_sha256
@@ -70,7 +70,7 @@ def test_a_conversion_with_other_numbers_is_not_kept(monkeypatch, tmp_path, fetc
     ],
 )
 def test_what_cannot_be_fetched(name, says, monkeypatch):
-    monkeypatch.setattr(packages, "download", refuse)
+    monkeypatch.setattr(fetch, "download", refuse)
     with pytest.raises(WeightsError, match=says):
         fetch_weights(name)
 
