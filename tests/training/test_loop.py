@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,18 +28,13 @@ def start(recipe: Path, run: Path, *overrides: str) -> "subprocess.Popen[bytes]"
     return subprocess.Popen([*command, "--run", str(run)], env=ENVIRONMENT, stderr=subprocess.PIPE)
 
 
-def last_step(run: Path) -> int:
-    last = read_pointers(run).get("last") if run.exists() else None
-    return int(last.removeprefix("step-")) if last else 0
-
-
 REGIMES = {
     "cross_entropy": (),
     "some captions": ("batch.captions=2", "batch.sort=true"),
     "reinforce": ("model.name=hard_attention", "objective={name: variational}"),
     "then self_critical": (
         "epochs=2",
-        "then=[{objective: {name: self_critical, samples: 2}, epochs: 2}]",
+        "then=[{objective: {name: self_critical, samples: 2, max_length: 8}, epochs: 2}]",
     ),
     "then lrp_inference": ("epochs=2", "then=[{objective: {name: lrp_inference}, epochs: 2}]"),
     "aligned": (
@@ -52,7 +47,7 @@ REGIMES = {
         "manager_width: 8, attention_width: 8, discriminator_width: 8, dropout: 0.2}",
         "objective={name: discriminated}",
         "epochs=2",
-        "then=[{objective: {name: adversarial, rollouts: 2}, epochs: 2}]",
+        "then=[{objective: {name: adversarial, rollouts: 1}, epochs: 2}]",
     ),
     "then trained encoder, averaged": (
         "epochs=2",
@@ -68,6 +63,84 @@ REGIMES = {
 }
 
 
+def assert_same_run(run: Path, whole: Path) -> None:
+    pointers = read_pointers(whole)
+    assert read_pointers(run) == pointers
+    for name in set(pointers.values()):
+        files = sorted(path.name for path in (whole / name).glob("*.safetensors"))
+        assert files[-2:] == ["model.safetensors", "training.safetensors"]
+        for file in files:
+            assert (run / name / file).read_bytes() == (whole / name / file).read_bytes()
+    assert (run / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
+    assert len((whole / "history.jsonl").read_text().splitlines()) == 24 // 3 + 2
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("regime", list(REGIMES))
+def test_interrupted_and_resumed_equals_never_interrupted_bit_for_bit(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, regime: str
+) -> None:
+    recipe = load_recipe(tiny_recipe, REGIMES[regime])
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    train(recipe, whole)
+    take_step = Trainer.step
+    # After a mid-epoch checkpoint; after one behind an evaluation, where a stage ends; and later.
+    for last in (4, 12, 16):
+
+        def step(trainer: Trainer, batch: CaptionBatch, last: int = last) -> Any:
+            if trainer.position.step > last:
+                raise Interrupted
+            return take_step(trainer, batch)
+
+        monkeypatch.setattr(Trainer, "step", step)
+        with pytest.raises(Interrupted):
+            train(recipe, run)
+        assert read_pointers(run)["last"] == f"step-{last:07d}"
+    monkeypatch.setattr(Trainer, "step", take_step)
+    train(recipe, run)
+    assert_same_run(run, whole)
+
+
+# A process that is killed as it calls a function for the n-th time.
+KILLED = """
+import os, pkgutil, signal, sys
+from sightline.cli.main import main
+
+place, name, calls = pkgutil.resolve_name(sys.argv.pop(1)), sys.argv.pop(1), int(sys.argv.pop(1))
+function = getattr(place, name)
+
+def call(*arguments, **options):
+    global calls
+    calls -= 1
+    if not calls:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(*arguments, **options)
+
+setattr(place, name, call)
+main()
+"""
+TRAINER, LOOP, CHECKPOINT = (
+    "sightline.training.loop:Trainer",
+    "sightline.training.loop",
+    "sightline.checkpoint",
+)
+# For each regime another moment, and the checkpoint that it goes on from.
+MOMENTS = {
+    "cross_entropy": (TRAINER, "step", 6, 4),
+    "variational": (CHECKPOINT, "save_file", 8, 8),  # half a checkpoint is written
+    "then self_critical": (TRAINER, "step", 18, 16),
+    "then lrp_inference": (TRAINER, "_next_phase", 1, 12),
+    "aligned": (TRAINER, "evaluate", 1, 8),
+    "then adversarial": (TRAINER, "evaluate", 2, 20),
+    "then trained encoder, averaged": (CHECKPOINT, "save_file", 13, 16),
+    "then trained encoder, of cuts": (LOOP, "write_pointers", 7, 16),  # one has no name yet
+}
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("regime", list(REGIMES))
 def test_killed_and_resumed_equals_never_killed_bit_for_bit(
     tiny_recipe: Path, tmp_path: Path, regime: str
@@ -75,25 +148,13 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(
     overrides = REGIMES[regime]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(load_recipe(tiny_recipe, overrides), whole)
-    # A mid-epoch checkpoint; one behind an evaluation, where a stage ends; and one after that.
-    for after in (4, 12, 16):
-        process = start(tiny_recipe, killed, *overrides)
-        deadline = time.monotonic() + 120
-        while last_step(killed) < after and process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    place, name, calls, last = MOMENTS[regime]
+    command = [sys.executable, "-c", KILLED, place, name, str(calls), "train", str(tiny_recipe)]
+    process = subprocess.run([*command, *overrides, "--run", str(killed)], env=ENVIRONMENT)
+    assert process.returncode == -signal.SIGKILL
+    assert read_pointers(killed)["last"] == f"step-{last:07d}"
     train(load_recipe(tiny_recipe, overrides), killed)
-    pointers = read_pointers(whole)
-    assert read_pointers(killed) == pointers
-    for name in set(pointers.values()):
-        files = sorted(path.name for path in (whole / name).glob("*.safetensors"))
-        assert files[-2:] == ["model.safetensors", "training.safetensors"]
-        for file in files:
-            assert (killed / name / file).read_bytes() == (whole / name / file).read_bytes()
-    assert (killed / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
-    assert len((whole / "history.jsonl").read_text().splitlines()) == 24 // 3 + 2
+    assert_same_run(killed, whole)
 
 
 def test_what_a_kill_leaves_half_written_is_never_picked_up(
@@ -143,6 +204,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("by", "train_from", "random_cut"),
     [
@@ -173,6 +235,7 @@ def test_two_processes_give_the_gradients_of_one(
             torch.testing.assert_close(two[parameter], gradient, rtol=0, atol=1e-6)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "regime", ["then self_critical", "then adversarial", "cross_entropy without masks"]
 )

@@ -1,4 +1,4 @@
-"""Maximum likelihood with the discriminator alongside: its terms, who learns from what, resume."""
+"""Maximum likelihood with the discriminator alongside: its terms, who learns from what."""
 
 import math
 import os
@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from lightning_fabric import Fabric
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
 
-from sightline.checkpoint import read_pointers
 from sightline.models.hierarchical import Hierarchical, HierarchicalConfig, goal_collapse, goals_of
-from sightline.recipe import load_recipe
 from sightline.regions import Regions
 from sightline.text.vocabulary import END, PAD, START, UNKNOWN
 from sightline.training.batch import CaptionBatch
-from sightline.training.loop import Trainer
 from sightline.training.objectives import adversarial_pretraining as discriminated
 from sightline.training.objectives.adversarial_pretraining import judged_rows, sample_fakes
 from sightline.training.objectives.registry import create_objective
@@ -193,43 +189,6 @@ def recipe(tiny_recipe: Path) -> Path:
     values["epochs"] = 2
     tiny_recipe.write_text(yaml.safe_dump(values))
     return tiny_recipe
-
-
-def make_trainer(recipe: Path, run: Path) -> Trainer:
-    run.mkdir(exist_ok=True)
-    trainer = Trainer(Fabric(accelerator="cpu", devices=1), load_recipe(recipe), run, False)
-    trainer.resume()
-    return trainer
-
-
-class Killed(Exception):
-    pass
-
-
-def test_killed_and_resumed_equals_never_killed_bit_for_bit(
-    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    make_trainer(recipe, whole).train()
-
-    trainer = make_trainer(recipe, killed)
-    step = trainer.step
-
-    def step_until_killed(batch: CaptionBatch) -> tuple[dict[str, float], int]:
-        if trainer.position.step == 7:  # the last checkpoint is of step 4
-            raise Killed
-        return step(batch)
-
-    monkeypatch.setattr(trainer, "step", step_until_killed)
-    with pytest.raises(Killed):
-        trainer.train()
-    make_trainer(recipe, killed).train()
-
-    last = read_pointers(whole)["last"]
-    assert read_pointers(killed)["last"] == last
-    for file in ("model.safetensors", "training.safetensors"):
-        assert (killed / last / file).read_bytes() == (whole / last / file).read_bytes()
-    assert (killed / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
 
 
 TWO_PROCESSES = """
