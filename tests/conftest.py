@@ -36,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items:
         left_out = item.config.stash[LEFT_OUT]
-        for tier in TIERS if item.config.option.markexpr else ():
+        chosen_by_tier = item.config.option.markexpr and not item.config.option.keyword
+        for tier in TIERS if chosen_by_tier else ():
             if item.get_closest_marker(tier):
                 left_out[tier] = left_out.get(tier, 0) + 1
 
