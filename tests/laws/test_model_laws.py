@@ -111,6 +111,11 @@ class Blind(Plain):
         return memory | {name: 0 * memory[name] for name in ("regions", "mean")}
 
 
+class ShortMemory(Plain):
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+        return super().step(tokens, self.start(memory, tokens.shape[1]), memory)
+
+
 class Forgetful(Plain):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -184,6 +189,7 @@ def test_a_plain_captioner_keeps_every_law(monkeypatch) -> None:
         (Unmasked, "regions that are not there change nothing", "more than nothing"),
         (Unnormalised, "attention is a distribution over the regions that are there", "sum of att"),
         (Blind, "the picture and every previous word matter, and no later one", "another picture"),
+        (ShortMemory, "the picture and every previous word matter, and no later one", "forgotten"),
         (Forgetful, "saving and loading change nothing", "logits after loading: differs by"),
         (Noisy, "evaluation is deterministic", "logits of two runs: differs by"),
         (Untrainable, "cross-entropy trains it", "no parameter has a gradient"),

@@ -9,7 +9,7 @@ from sightline.laws.models import MODEL_LAWS, ModelCase
 from sightline.models.interface import select_rows
 from sightline.models.registry import MODELS
 from sightline.text.vocabulary import PAD
-from tiny_models import CASES
+from tiny_models import CASES, VOCABULARY
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
@@ -25,6 +25,13 @@ def test_law(law, case) -> None:
 
 def test_it_can_be_explained_by_every_method(case) -> None:
     assert EXPLAINABLE.check(case) is None  # no method is skipped
+
+
+def test_every_previous_word_matters_to_every_later_one(case):
+    changed = case.tokens.clone()
+    changed[:, :, 1] = (case.tokens[:, :, 1] - 4 + 1) % (VOCABULARY - 4) + 4
+    difference = (case.model(case.regions, changed).logits - case.run().logits).abs().amax(-1)
+    assert (difference[:, :, 1:] > 1e-10).all()
 
 
 def test_every_parameter_learns(case):
