@@ -37,11 +37,11 @@ def test_every_caption_once_per_epoch_over_all_processes(lengths, size, seed, ep
 @given(lengths, sizes, seeds, epochs)
 def test_no_batch_mixes_lengths_or_is_too_large_or_empty(lengths, size, seed, epoch):
     batches = length_batches(lengths, batch_size=size, seed=seed)
-    found = listed(batches.epoch(epoch))
-    assert all(len({lengths[i] for i in batch}) == 1 for batch in found)
-    assert all(1 <= len(batch) <= size for batch in found)
+    listing = listed(batches.epoch(epoch))
+    assert all(len({lengths[i] for i in batch}) == 1 for batch in listing)
+    assert all(1 <= len(batch) <= size for batch in listing)
     # As few batches as there can be, so as many as the length says.
-    assert len(found) == len(batches)
+    assert len(listing) == len(batches)
     assert len(batches) == sum(-(-lengths.count(n) // size) for n in set(lengths))
 
 
@@ -110,11 +110,13 @@ def test_within_a_length_the_company_changes():
 @given(lengths, sizes, seeds, epochs)
 def test_image_batches(longest, size, seed, epoch):
     batches = image_batches(longest, batch_size=size, seed=seed)
-    found = listed(batches.epoch(epoch))
-    assert sorted(index for batch in found for index in batch) == list(range(len(longest)))
-    assert sorted(map(len, found), reverse=True)[:-1] == [size] * (len(found) - 1)
+    listing = listed(batches.epoch(epoch))
+    assert sorted(index for batch in listing for index in batch) == list(range(len(longest)))
+    assert sorted(map(len, listing), reverse=True)[:-1] == [size] * (len(listing) - 1)
     # Laid end to end, the shortest first, no batch reaches into the lengths of another.
-    ranges = sorted((min(own), max(own)) for own in ([longest[i] for i in b] for b in found))
+    ranges = sorted(
+        (min(sizes), max(sizes)) for sizes in ([longest[i] for i in b] for b in listing)
+    )
     assert all(before[1] <= after[0] for before, after in pairwise(ranges))
 
 

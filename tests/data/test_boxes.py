@@ -99,8 +99,8 @@ class TestCompactEntities:
 
     def test_a_picture_is_found_by_its_file_name_wherever_it_lies(self, tmp_path):
         image = CaptionedImage("images/a.jpg", Path("images/a.jpg"), CAPTIONS)
-        found = read_boxes(save(tmp_path, COMPACT), CaptionDataset((image,)))
-        assert found.images[0].groundings == EXPECTED
+        grounded = read_boxes(save(tmp_path, COMPACT), CaptionDataset((image,)))
+        assert grounded.images[0].groundings == EXPECTED
 
     def test_a_phrase_of_punctuation_names_nothing(self, tmp_path, dataset):
         sentence = {"text": CAPTIONS[0], "phrases": [{"id": "1", "start": 2, "end": 3}]}

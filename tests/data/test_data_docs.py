@@ -21,8 +21,8 @@ CAT = (0.1, 0.2, 0.6, 0.9)  # the box that every example describes
 
 
 def example(containing: str) -> str:
-    (found,) = [text for _, text in EXAMPLES if containing in text]
-    return found
+    (block,) = [text for _, text in EXAMPLES if containing in text]
+    return block
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_our_boxes(tmp_path):
 def test_other_boxes(tmp_path, containing, expected):
     (tmp_path / "boxes.json").write_text(example(containing))
     image = CaptionedImage("1.jpg", Path("1.jpg"), ("A kitten sleeps.",))
-    found = read_boxes(tmp_path / "boxes.json", CaptionDataset((image,)))
-    assert found.images[0].groundings == (expected,)
+    grounded = read_boxes(tmp_path / "boxes.json", CaptionDataset((image,)))
+    assert grounded.images[0].groundings == (expected,)
 
 
 def test_python(tmp_path, monkeypatch):

@@ -35,8 +35,8 @@ def entry(tmp_path):
 
 
 def findings_of(*images, orphans=()):
-    found = check(CaptionDataset(images, orphans))
-    return {(finding.kind, finding.name) for finding in found}
+    findings = check(CaptionDataset(images, orphans))
+    return {(finding.kind, finding.name) for finding in findings}
 
 
 def cleaned(*images, orphans=()):
@@ -152,8 +152,8 @@ class TestListing:
     def test_no_split_is_mentioned_unless_the_picture_is_unusable(self, entry, tmp_path):
         missing = entry("b", split=None, path=tmp_path / "nowhere.jpg")
         without = entry("c", (), split=None)
-        found = findings_of(entry("a", split=None), missing, without)
-        assert {name for kind, name in found if kind is kinds.NO_SPLIT} == {"a"}
+        findings = findings_of(entry("a", split=None), missing, without)
+        assert {name for kind, name in findings if kind is kinds.NO_SPLIT} == {"a"}
         assert not kinds.NO_SPLIT.is_error
         assert len(cleaned(entry("a", split=None))) == 1
 

@@ -20,10 +20,12 @@ def ranked(tiny, captions, power):
     return sorted(zip(captions, scores, strict=True), key=lambda pair: -pair[1])
 
 
-def assert_finds(found, expected, texts):
+def assert_finds(hypotheses, expected, texts):
     """One picture's captions are the expected ones, in order, with the expected scores."""
-    assert texts(found.tokens[0]) == [caption for caption, _ in expected]
-    assert found.scores[0].tolist() == pytest.approx([score for _, score in expected], abs=1e-4)
+    assert texts(hypotheses.tokens[0]) == [caption for caption, _ in expected]
+    assert hypotheses.scores[0].tolist() == pytest.approx(
+        [score for _, score in expected], abs=1e-4
+    )
 
 
 def plain_search(tiny, memory, options, allowed):
@@ -64,8 +66,8 @@ def test_an_exhaustive_beam_finds_the_best_of_all_captions(
 ):
     tiny = tiny(seed)
     options = BeamOptions(EXHAUSTIVE, n_best=10, length_power=power, constraints=limits)
-    found = beam_search(tiny.model, tiny.memory, options)
-    assert_finds(found, ranked(tiny, captions_of(limits), power)[:10], texts)
+    hypotheses = beam_search(tiny.model, tiny.memory, options)
+    assert_finds(hypotheses, ranked(tiny, captions_of(limits), power)[:10], texts)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -73,8 +75,8 @@ def test_a_beam_of_the_vocabularys_size_is_exact_for_one_word(tiny, captions_of,
     tiny = tiny(seed)
     limits = Constraints(max_length=1)
     options = BeamOptions(beam=4, n_best=4, constraints=limits)
-    found = beam_search(tiny.model, tiny.memory, options)
-    assert_finds(found, ranked(tiny, captions_of(limits), 0.7), texts)
+    hypotheses = beam_search(tiny.model, tiny.memory, options)
+    assert_finds(hypotheses, ranked(tiny, captions_of(limits), 0.7), texts)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -85,9 +87,9 @@ def test_a_beam_of_the_vocabularys_size_is_exact_for_one_word(tiny, captions_of,
 def test_a_narrow_beam_is_the_textbook_search(tiny, allowed, texts, seed, power, limits):
     tiny = tiny(seed, pictures=2, end_bias=1.0)
     options = BeamOptions(beam=3, n_best=3, length_power=power, constraints=limits)
-    found = beam_search(tiny.model, tiny.memory, options)
+    hypotheses = beam_search(tiny.model, tiny.memory, options)
     for i in range(2):
-        one = type(found)(*(tensor[i : i + 1] for tensor in found))
+        one = type(hypotheses)(*(tensor[i : i + 1] for tensor in hypotheses))
         assert_finds(one, plain_search(tiny, tiny.picture(i), options, allowed), texts)
 
 
@@ -120,19 +122,19 @@ def test_pictures_of_the_batch_above_end_at_different_times(tiny):
 @pytest.mark.parametrize("groups", [1, 3])
 def test_scores_are_those_of_forced_decoding(tiny, seed, groups):
     tiny = tiny(seed, pictures=6, end_bias=1.0)
-    found = beam_search(tiny.model, tiny.memory, BeamOptions(4, 4, groups=groups))
-    forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
-    torch.testing.assert_close(found.log_probs, forced, rtol=0, atol=1e-4)
-    length = (found.tokens != PAD).sum(-1)
-    torch.testing.assert_close(found.scores, forced / length**0.7, rtol=0, atol=1e-4)
+    hypotheses = beam_search(tiny.model, tiny.memory, BeamOptions(4, 4, groups=groups))
+    forced = describe_words(tiny.model, tiny.memory, hypotheses.tokens).log_probs.sum(-1)
+    torch.testing.assert_close(hypotheses.log_probs, forced, rtol=0, atol=1e-4)
+    length = (hypotheses.tokens != PAD).sum(-1)
+    torch.testing.assert_close(hypotheses.scores, forced / length**0.7, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_captions_are_distinct_sorted_and_end_once(tiny, texts, seed):
     tiny = tiny(seed, pictures=6, end_bias=1.0)
-    found = beam_search(tiny.model, tiny.memory, BeamOptions(beam=5, n_best=5))
-    assert (found.scores.diff(dim=1) <= 0).all()
-    for tokens in found.tokens:
+    hypotheses = beam_search(tiny.model, tiny.memory, BeamOptions(beam=5, n_best=5))
+    assert (hypotheses.scores.diff(dim=1) <= 0).all()
+    for tokens in hypotheses.tokens:
         captions = texts(tokens)
         assert len(set(captions)) == 5
         for caption, row in zip(captions, tokens.tolist(), strict=True):
@@ -153,11 +155,11 @@ def test_lengths_keep_to_their_limits(tiny):
 def test_captions_that_cannot_be_are_left_empty(tiny, texts):
     tiny = tiny(0)
     options = BeamOptions(9, 9, constraints=Constraints(2, no_repeat_ngram=1, avoid=(4, 5)))
-    found = beam_search(tiny.model, tiny.memory, options)
-    assert set(texts(found.tokens[0])[:4]) == {(6, 2), (7, 2), (6, 7, 2), (7, 6, 2)}
-    assert texts(found.tokens[0])[4:] == [()] * 5
-    assert (found.log_probs[0, 4:] == float("-inf")).all()
-    assert (found.scores[0, 4:] == float("-inf")).all()
+    hypotheses = beam_search(tiny.model, tiny.memory, options)
+    assert set(texts(hypotheses.tokens[0])[:4]) == {(6, 2), (7, 2), (6, 7, 2), (7, 6, 2)}
+    assert texts(hypotheses.tokens[0])[4:] == [()] * 5
+    assert (hypotheses.log_probs[0, 4:] == float("-inf")).all()
+    assert (hypotheses.scores[0, 4:] == float("-inf")).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -203,10 +205,10 @@ def test_a_narrow_beam_with_required_words_is_the_plain_grid_search(tiny, allowe
 def test_a_narrow_beam_says_all_required_words(tiny, texts, seed):
     tiny = tiny(seed, pictures=5, end_bias=2.0)
     limits = Constraints(max_length=6, no_repeat_ngram=2, require=(7, 5, 6))
-    found = beam_search(tiny.model, tiny.memory, BeamOptions(2, 2, constraints=limits))
-    forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
-    torch.testing.assert_close(found.log_probs, forced, rtol=0, atol=1e-4)
-    assert all({5, 6, 7} <= set(c) for tokens in found.tokens for c in texts(tokens))
+    hypotheses = beam_search(tiny.model, tiny.memory, BeamOptions(2, 2, constraints=limits))
+    forced = describe_words(tiny.model, tiny.memory, hypotheses.tokens).log_probs.sum(-1)
+    torch.testing.assert_close(hypotheses.log_probs, forced, rtol=0, atol=1e-4)
+    assert all({5, 6, 7} <= set(c) for tokens in hypotheses.tokens for c in texts(tokens))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -242,14 +244,16 @@ def test_each_group_avoids_the_words_of_those_before(tiny, allowed, texts, seed,
             groups[g] = [(words, log_prob) for _, words, log_prob, _ in best]
             said += [word for *_, word in best if word is not None]
     options = BeamOptions(2, 6, groups=3, diversity=diversity, constraints=limits)
-    found = beam_search(tiny.model, tiny.memory, options)
-    assert sorted(texts(found.tokens[0])) == sorted(words for rows in groups for words, _ in rows)
+    hypotheses = beam_search(tiny.model, tiny.memory, options)
+    assert sorted(texts(hypotheses.tokens[0])) == sorted(
+        words for rows in groups for words, _ in rows
+    )
 
 
 def test_strong_diversity_makes_groups_begin_differently(tiny):
     tiny = tiny(1, pictures=4)
-    found = beam_search(tiny.model, tiny.memory, BeamOptions(1, 4, groups=4, diversity=100.0))
-    assert all(len(set(first.tolist())) == 4 for first in found.tokens[:, :, 0])
+    hypotheses = beam_search(tiny.model, tiny.memory, BeamOptions(1, 4, groups=4, diversity=100.0))
+    assert all(len(set(first.tolist())) == 4 for first in hypotheses.tokens[:, :, 0])
 
 
 def test_a_caption_that_two_groups_find_is_not_offered_twice_before_others(tiny, texts):

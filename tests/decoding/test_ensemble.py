@@ -46,12 +46,12 @@ def test_a_search_of_several_finds_their_common_best(tiny, captions_of, texts, s
     memory = both.encode(one.regions)
     limits = Constraints(max_length=3)
     options = BeamOptions(84, n_best=5, length_power=0.0, constraints=limits)
-    found = beam_search(both, memory, options)
+    hypotheses = beam_search(both, memory, options)
     captions = captions_of(limits)
     padded = torch.tensor([[(*c, *[0] * (4 - len(c))) for c in captions]])
     log_probs = describe_words(both, memory, padded).log_probs.sum(-1)[0]
     best = [captions[i] for i in log_probs.topk(5).indices]
-    assert texts(found.tokens[0]) == best
+    assert texts(hypotheses.tokens[0]) == best
 
 
 def test_an_ensemble_of_nothing_is_refused():

@@ -16,21 +16,21 @@ SEEDS = range(4)
 @pytest.mark.parametrize("limits", [Constraints(6), Constraints(6, 4, 2, avoid=(5,))])
 def test_greedy_takes_the_likeliest_word_that_it_may(tiny, allowed, texts, seed, limits):
     tiny = tiny(seed, pictures=4, end_bias=1.0)
-    found = greedy(tiny.model, tiny.memory, limits)
+    hypotheses = greedy(tiny.model, tiny.memory, limits)
     for i in range(4):
         words = ()
         while END not in words:
             next_word = tiny.next_word(tiny.picture(i), words).tolist()
             words += (max(allowed(words, limits), key=next_word.__getitem__),)
-        assert texts(found.tokens[i]) == [words]
+        assert texts(hypotheses.tokens[i]) == [words]
 
 
 def test_greedy_pads_what_ended_and_scores_as_forced_decoding(tiny):
     tiny = tiny(7, pictures=8, end_bias=1.5)
-    found = greedy(tiny.model, tiny.memory)
-    assert len(set((found.tokens != PAD).sum(-1).flatten().tolist())) > 1
-    forced = describe_words(tiny.model, tiny.memory, found.tokens).log_probs.sum(-1)
-    torch.testing.assert_close(found.log_probs, forced, rtol=0, atol=1e-4)
+    hypotheses = greedy(tiny.model, tiny.memory)
+    assert len(set((hypotheses.tokens != PAD).sum(-1).flatten().tolist())) > 1
+    forced = describe_words(tiny.model, tiny.memory, hypotheses.tokens).log_probs.sum(-1)
+    torch.testing.assert_close(hypotheses.log_probs, forced, rtol=0, atol=1e-4)
 
 
 class TestDraw:

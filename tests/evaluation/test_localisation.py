@@ -83,9 +83,9 @@ def test_only_positive_relevance_counts_inside_and_outside():
 
 def test_a_threshold_leaves_out_what_is_below_that_share_of_the_largest():
     relevance, there = np.array([[10.0, 4.5, 2.0, 0.5]]), np.array([[True, False, True, False]])
-    found = correctness(relevance, there)
+    shares = correctness(relevance, there)
     expected = [12 / 17, 12 / 16.5, 12 / 16.5, 10 / 14.5, 10 / 14.5, 1, 1, 1, 1, 1]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(shares, expected)
 
 
 def test_words_with_boxes_are_measured_and_no_others():
@@ -107,23 +107,23 @@ def test_words_with_boxes_are_measured_and_no_others():
 
 def test_more_pictures_than_are_captioned_at_once():
     captioner, given = Captioned("dog"), images(*["dog"] * 17, "cat", *["dog"] * 3)
-    found = localise(captioner, given, ["lrp"])[0]
-    assert found.pictures.tolist() == [*range(17), 18, 19, 20]
+    measured = localise(captioner, given, ["lrp"])[0]
+    assert measured.pictures.tolist() == [*range(17), 18, 19, 20]
     assert [id(p) for p in captioner.captioned] == [id(image.picture) for image in given]
     del given[17]
     assert [id(p) for p in captioner.explained] == [id(image.picture) for image in given]
 
 
 def test_what_is_nowhere_positive_is_not_inside():
-    found = localise(Captioned("dog"), images("dog"), ["grad_cam"])[0]
-    assert found.score.corpus == 0
-    assert 0.25 < found.negative[0, 0] < 1
-    assert found.pointed[0] == 0
+    measured = localise(Captioned("dog"), images("dog"), ["grad_cam"])[0]
+    assert measured.score.corpus == 0
+    assert 0.25 < measured.negative[0, 0] < 1
+    assert measured.pointed[0] == 0
 
 
 def test_the_table_compares_with_attention_on_the_same_words(tmp_path):
-    found = localise(Captioned("a", "dog"), images("dog", "dog"), ["attention", "lrp"])
-    run = RunLocalisation("run-1", "grid_td", found)
+    localisations = localise(Captioned("a", "dog"), images("dog", "dog"), ["attention", "lrp"])
+    run = RunLocalisation("run-1", "grid_td", localisations)
     first, second = tabulate([run])
     assert (first["inside"], first["above_attention"]) == (0.25, None)
     assert second["above_attention"] == pytest.approx([5 / 6 - 0.25] * 3)
@@ -146,8 +146,8 @@ def test_without_attention_nothing_is_compared():
 
 
 def test_pictures_are_resampled_not_words():
-    found = localise(Captioned("dog", "dog"), images("dog", "dog"), ["lrp"])[0]
-    assert len(found.score.per_image) == 2
+    measured = localise(Captioned("dog", "dog"), images("dog", "dog"), ["lrp"])[0]
+    assert len(measured.score.per_image) == 2
 
 
 def test_errors():

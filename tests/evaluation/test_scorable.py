@@ -41,10 +41,10 @@ def test_coco_results_against_coco_captions(write):
     }
     references = write("captions_val2014.json", content)
     results = write("results.json", [result(8, "cat"), result("7", "dog")])
-    found = read_scorable(results, [references])
-    assert found.images == ("7", 8)
-    assert found.candidates == ("dog", "cat")
-    assert found.references == (("a dog", "the dog"), ("a cat",))
+    scorable = read_scorable(results, [references])
+    assert scorable.images == ("7", 8)
+    assert scorable.candidates == ("dog", "cat")
+    assert scorable.references == (("a dog", "the dog"), ("a cat",))
 
 
 def test_karpathy_references_by_number_or_name_and_split(write):
@@ -55,28 +55,28 @@ def test_karpathy_references_by_number_or_name_and_split(write):
     images = [image("x.jpg", 1, "train"), image("y.jpg", 2, "test"), image("z.jpg", 3, "test")]
     references = write("dataset_coco.json", {"images": images})
     results = write("results.json", [result("z.jpg"), result(2)])
-    found = read_scorable(results, [references], "test")
-    assert found.images == (2, "z.jpg")
-    assert found.references == (("a y.jpg",), ("a z.jpg",))
+    scorable = read_scorable(results, [references], "test")
+    assert scorable.images == (2, "z.jpg")
+    assert scorable.references == (("a y.jpg",), ("a z.jpg",))
 
 
 def test_json_lines_of_both_spellings(write, jsonl):
     lines = ['{"image": "c.jpg", "captions": ["man"]}', '{"image": "b.jpg", "caption": "cat"}']
     results = write("results.jsonl", "\n".join(lines))
-    found = read_scorable(results, [jsonl], "test")
-    assert found.images == ("b.jpg", "c.jpg")
-    assert found.candidates == ("cat", "man")
-    assert found.references == (("a cat",), ("a man",))  # the empty reference is none
+    scorable = read_scorable(results, [jsonl], "test")
+    assert scorable.images == ("b.jpg", "c.jpg")
+    assert scorable.candidates == ("cat", "man")
+    assert scorable.references == (("a cat",), ("a man",))  # the empty reference is none
 
 
 def test_plain_text_with_tabs_and_several_files(write):
     results = write("results.txt", "a dog\na cat\n")
     first = write("one.txt", "the dog\tdogs\nthe cat\n")
     second = write("two.txt", "\ncats\n")
-    found = read_scorable(results, [first, second])
-    assert found.images == (1, 2)
-    assert found.candidates == ("a dog", "a cat")
-    assert found.references == (("the dog", "dogs"), ("the cat", "cats"))
+    scorable = read_scorable(results, [first, second])
+    assert scorable.images == (1, 2)
+    assert scorable.candidates == ("a dog", "a cat")
+    assert scorable.references == (("the dog", "dogs"), ("the cat", "cats"))
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_but_several_may_be_asked_for(write, jsonl):
         '{"image": "b.jpg", "caption": "cat"}',
     ]
     results = write("results.jsonl", "\n".join(lines))
-    found = read_scorable(results, [jsonl], "test", several=True)
-    assert found.samples == (("cat",), ("man", "a man"))
-    assert found.candidates == ("cat", "man")
+    scorable = read_scorable(results, [jsonl], "test", several=True)
+    assert scorable.samples == (("cat",), ("man", "a man"))
+    assert scorable.candidates == ("cat", "man")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def instances(*labels):
 def test_boxes_say_which_categories_are_in_each_picture(write, jsonl):
     results = write("results.json", [result("c.jpg"), result("b.jpg")])
     boxes = write("instances_test.json", instances("cat", "hot dog"))
-    found = read_scorable(results, [jsonl], "test", boxes=boxes)
-    assert found.images == ("b.jpg", "c.jpg")
-    assert found.categories == ({"cat", "hot dog"}, set())
+    scorable = read_scorable(results, [jsonl], "test", boxes=boxes)
+    assert scorable.images == ("b.jpg", "c.jpg")
+    assert scorable.categories == ({"cat", "hot dog"}, set())
     assert read_scorable(results, [jsonl], "test").categories is None
 
 

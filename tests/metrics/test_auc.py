@@ -31,10 +31,10 @@ def test_it_counts_pairs_and_halves_ties(seed):
 def test_resampled_pictures_bring_all_their_words():
     scores = np.array([0.3, 0.1, 0.4, 0.2, 0.4])
     right = np.array([True, False, True, True, False])
-    found = auc(scores, right, [0, 0, 1, 2, 2])
+    score = auc(scores, right, [0, 0, 1, 2, 2])
     drawn = [0, 1, 2, 2, 2, 3, 3, 4, 4]
     weights = np.array([[1.0, 3.0, 2.0], [0.0, 5.0, 0.0]])
-    again = found.resampled(weights)
+    again = score.resampled(weights)
     assert again[0] == pytest.approx(by_pairs(scores[drawn], right[drawn]))
     assert math.isnan(again[1])  # that picture has right words only
 
@@ -44,9 +44,9 @@ def test_an_interval_holds_the_value_and_narrows_with_more_pictures():
     widths = []
     for count in (60, 600):
         right = random.random(count) < 0.5
-        found = auc(right + random.normal(size=count), right)
-        low, high = interval(found)
-        assert low < found.corpus < high
+        score = auc(right + random.normal(size=count), right)
+        low, high = interval(score)
+        assert low < score.corpus < high
         widths.append(high - low)
     assert widths[1] < widths[0] / 2
 
@@ -55,9 +55,9 @@ def test_two_scores_of_the_same_words_are_compared_by_pictures():
     random = np.random.default_rng(1)
     right = random.random(400) < 0.5
     good, bad = (auc(right + s * random.normal(size=400), right) for s in (0.5, 5.0))
-    found = compare(good, bad)
-    assert found.low > 0.1
-    assert found.p < 0.01
+    comparison = compare(good, bad)
+    assert comparison.low > 0.1
+    assert comparison.p < 0.01
 
 
 def test_all_right_or_all_wrong_is_undefined():

@@ -12,24 +12,24 @@ def scores(values):
 
 def test_a_clear_difference_is_found():
     noise = np.random.default_rng(1).normal(0, 0.1, 200)
-    found = compare(scores(0.6 + noise), scores(0.5 + noise[::-1]))
-    assert found.difference == pytest.approx(0.1)
-    assert found.low < 0.1 < found.high
-    assert found.low > 0
-    assert found.p < 0.01
+    comparison = compare(scores(0.6 + noise), scores(0.5 + noise[::-1]))
+    assert comparison.difference == pytest.approx(0.1)
+    assert comparison.low < 0.1 < comparison.high
+    assert comparison.low > 0
+    assert comparison.p < 0.01
 
 
 def test_the_p_value_counts_both_directions():
     assert compare(scores([1, 2]), scores([0, 0]), resamples=99).p == pytest.approx(0.02)
     # One draw of two pictures in four holds only the one where the first system is behind.
-    found = compare(scores([3, 0]), scores([0, 1]), resamples=20000)
-    assert found.p == pytest.approx(2 / 4, abs=0.02)
+    comparison = compare(scores([3, 0]), scores([0, 1]), resamples=20000)
+    assert comparison.p == pytest.approx(2 / 4, abs=0.02)
 
 
 def test_no_difference_is_not_found():
     values = np.random.default_rng(2).random(100)
-    found = compare(scores(values), scores(values))
-    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+    comparison = compare(scores(values), scores(values))
+    assert (comparison.difference, comparison.low, comparison.high, comparison.p) == (0, 0, 0, 1)
 
 
 def test_swapping_the_systems_turns_the_interval_round():
@@ -45,15 +45,15 @@ def test_the_interval_covers_as_often_as_it_says():
     random = np.random.default_rng(4)
     missed = 0
     for _ in range(200):
-        found = compare(scores(random.normal(size=60)), scores(random.normal(size=60)), 200)
-        missed += not found.low <= 0 <= found.high
+        comparison = compare(scores(random.normal(size=60)), scores(random.normal(size=60)), 200)
+        missed += not comparison.low <= 0 <= comparison.high
     assert 2 <= missed <= 25
 
 
 def test_the_interval_of_the_mean_is_as_wide_as_theory_says():
     values = np.random.default_rng(5).normal(size=400)
-    found = compare(scores(values), scores(np.zeros(400)), 4000)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+    comparison = compare(scores(values), scores(np.zeros(400)), 4000)
+    assert comparison.high - comparison.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
 
 
 def test_the_same_every_time_and_whatever_the_block_size(monkeypatch):
@@ -73,24 +73,26 @@ def test_bleu_is_resampled_by_its_counts():
     candidates = ["a b c d e f", "g h i", "a b c x y z"]
     references = [["a b c d e f"], ["g h i"], ["a b c d e f"]]
     better, worse = bleu(candidates, references)[3], bleu(["q"] * 3, references)[3]
-    found = compare(better, worse)
-    assert found.high > 0.9
-    assert found.difference == better.corpus - worse.corpus
+    comparison = compare(better, worse)
+    assert comparison.high > 0.9
+    assert comparison.difference == better.corpus - worse.corpus
 
 
 def test_what_is_undefined_has_neither_interval_nor_p():
     defined, undefined = shares([0.5, 0.25]), shares([np.nan, np.nan])
     for pair in ((defined, undefined), (undefined, defined), (undefined, undefined)):
-        found = compare(*pair)
-        assert np.isnan([found.difference, found.low, found.high, found.p]).all()
+        comparison = compare(*pair)
+        assert np.isnan(
+            [comparison.difference, comparison.low, comparison.high, comparison.p]
+        ).all()
 
 
 def test_draws_that_miss_the_only_defined_picture_speak_for_neither_system():
     ours, theirs = [np.nan] * 9, [np.nan] * 9
-    found = compare(shares([0.75, *ours]), shares([0.25, *theirs]))
-    assert (found.difference, found.low, found.high) == (0.5, 0.5, 0.5)
+    comparison = compare(shares([0.75, *ours]), shares([0.25, *theirs]))
+    assert (comparison.difference, comparison.low, comparison.high) == (0.5, 0.5, 0.5)
     # A draw of ten pictures misses a given one with probability 0.9 ** 10.
-    assert found.p == pytest.approx(2 * 0.9**10, abs=0.06)
+    assert comparison.p == pytest.approx(2 * 0.9**10, abs=0.06)
 
 
 def shares(values):

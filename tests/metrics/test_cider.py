@@ -36,11 +36,11 @@ def plain_cider(candidates, references, corpus):
                     for gram, count in grams(text, order).items()
                 }
 
-            own = vector(candidate)
+            weights = vector(candidate)
             for text in texts:
                 other = vector(text)
-                product = sum(weight * other.get(gram, 0) for gram, weight in own.items())
-                scale = math.hypot(*own.values()) * math.hypot(*other.values())
+                product = sum(weight * other.get(gram, 0) for gram, weight in weights.items())
+                scale = math.hypot(*weights.values()) * math.hypot(*other.values())
                 total += product / scale if scale else 0
         values.append(10 * total / 4 / len(texts))
     return values

@@ -7,10 +7,10 @@ from sightline.metrics import diversity, document_frequencies, self_cider
 
 
 def test_distinct_n_grams_and_vocabulary():
-    found = diversity(["a dog runs", "A dog runs.", "a cat"])
-    assert found.distinct == pytest.approx((4 / 8, 3 / 5, 1 / 2, 0))
-    assert found.vocabulary == 4
-    assert found.mean_length == pytest.approx(8 / 3)
+    result = diversity(["a dog runs", "A dog runs.", "a cat"])
+    assert result.distinct == pytest.approx((4 / 8, 3 / 5, 1 / 2, 0))
+    assert result.vocabulary == 4
+    assert result.mean_length == pytest.approx(8 / 3)
 
 
 def test_bad_endings_are_those_a_sentence_cannot_have():

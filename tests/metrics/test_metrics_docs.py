@@ -31,7 +31,7 @@ def test_every_heading_is_filled():
 
 
 def test_every_name_imported_on_the_page_is_public():
-    found = re.findall(r"^from sightline\.metrics import (.*)$", PAGE, flags=re.MULTILINE)
-    names = {name.strip() for line in found for name in line.split(",")}
+    imports = re.findall(r"^from sightline\.metrics import (.*)$", PAGE, flags=re.MULTILINE)
+    names = {name.strip() for line in imports for name in line.split(",")}
     assert len(names) >= 3
     assert names <= set(sightline.metrics.__all__)

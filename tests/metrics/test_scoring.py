@@ -66,10 +66,12 @@ def test_other_metrics_are_given_raw_captions(monkeypatch):
 
 
 def test_scores_by_name():
-    found = sightline.score(CANDIDATES, REFERENCES, ["cider-d", "bleu"])
-    assert list(found) == ["CIDEr-D", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4"]
-    assert found["CIDEr-D"].per_image.tolist() == cider_d(CANDIDATES, REFERENCES).per_image.tolist()
-    assert found["BLEU-4"].corpus == bleu(CANDIDATES, REFERENCES)[3].corpus
+    scored = sightline.score(CANDIDATES, REFERENCES, ["cider-d", "bleu"])
+    assert list(scored) == ["CIDEr-D", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4"]
+    assert (
+        scored["CIDEr-D"].per_image.tolist() == cider_d(CANDIDATES, REFERENCES).per_image.tolist()
+    )
+    assert scored["BLEU-4"].corpus == bleu(CANDIDATES, REFERENCES)[3].corpus
 
 
 def test_without_names_the_scores_of_the_command():

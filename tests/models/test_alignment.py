@@ -146,9 +146,9 @@ def test_mean_mask_and_penalty_leave_out_regions_that_are_not_there(inputs):
     mask = torch.rand(2, HEADS, WORDS, REGIONS).double()
     for b, there in enumerate(([0, 1, 2, 3], [0, 2])):
         for q in range(WORDS):
-            own = [[float(mask[b, h, q, i]) for i in there] for h in range(HEADS)]
-            mean = sum(sum(head) / len(there) for head in own) / HEADS
-            norm = sum(sum((1 - m) ** 2 for m in head) for head in own) / HEADS
+            heads = [[float(mask[b, h, q, i]) for i in there] for h in range(HEADS)]
+            mean = sum(sum(head) / len(there) for head in heads) / HEADS
+            norm = sum(sum((1 - m) ** 2 for m in head) for head in heads) / HEADS
             assert float(mean_mask(mask, visible)[b, q]) == pytest.approx(mean)
             assert float(perturbation(mask, visible)[b, q]) == pytest.approx(norm)
 
@@ -234,9 +234,9 @@ def test_decay_starts_from_the_plain_transformer_exactly():
         for name, tensor in aligned.state_dict().items()
     }
     plain.load_state_dict({name: weights[name] for name in names})
-    expected, found = plain(make_regions(), TOKENS), aligned(make_regions(), TOKENS)
-    torch.testing.assert_close(found.logits, expected.logits, rtol=0, atol=1e-12)
-    torch.testing.assert_close(found.attention, expected.attention, rtol=0, atol=1e-12)
+    expected, unrolled = plain(make_regions(), TOKENS), aligned(make_regions(), TOKENS)
+    torch.testing.assert_close(unrolled.logits, expected.logits, rtol=0, atol=1e-12)
+    torch.testing.assert_close(unrolled.attention, expected.attention, rtol=0, atol=1e-12)
     for layer in aligned.decoder.layers:
         layer.picture.steps.fill_(50_000)
     assert not torch.allclose(aligned(make_regions(), TOKENS).logits, expected.logits)

@@ -28,13 +28,13 @@ def inputs():
 def test_the_fused_path_equals_the_explicit_one_in_values_and_gradients(visible, scale_by_length):
     attention, (words, regions) = create(scale_by_length=scale_by_length), inputs()
     direction = torch.randn(2, WORDS, WIDTH).double()
-    found = []
+    results = []
     for weights in (False, True):
         look = attention(words, attention.remember(regions), visible, weights=weights)
         assert (look.raw is not None) == weights
         leaves = [words, regions, *attention.parameters()]
-        found.append((look.output, *torch.autograd.grad((look.output * direction).sum(), leaves)))
-    for fused, explicit in zip(*found, strict=True):
+        results.append((look.output, *torch.autograd.grad((look.output * direction).sum(), leaves)))
+    for fused, explicit in zip(*results, strict=True):
         torch.testing.assert_close(fused, explicit, rtol=0, atol=1e-12)
 
 

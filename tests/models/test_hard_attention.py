@@ -82,15 +82,15 @@ def estimates(regions, *, signal=1.0, baseline=True, batches=250, rows=64):
     """Gradient estimates of paper 1, section 4.1 (λ_r = `signal`, λ_e = 0), one per batch."""
     model = create().train()
     torch.manual_seed(5)
-    found, b = [], None
+    gradients, b = [], None
     for _ in range(batches):
         log_words, log_path = log_likelihoods(model, regions, rows)
         mean = log_words.detach().mean()
         advantage = log_words.detach() - (b if baseline and b is not None else 0.0)
         surrogate = log_words + signal * advantage * log_path
-        found.append(gradient(model, surrogate.mean()))
+        gradients.append(gradient(model, surrogate.mean()))
         b = mean if b is None else 0.9 * b + 0.1 * mean
-    return torch.stack(found)
+    return torch.stack(gradients)
 
 
 def z_scores(samples, exact):

@@ -99,8 +99,8 @@ def test_a_step_is_the_papers_equations(model, regions):
 
 def gradients(model, value):
     parameters = dict(model.named_parameters())
-    found = torch.autograd.grad(value, list(parameters.values()), allow_unused=True)
-    return {name for name, g in zip(parameters, found, strict=True) if g is not None and g.any()}
+    grads = torch.autograd.grad(value, list(parameters.values()), allow_unused=True)
+    return {name for name, g in zip(parameters, grads, strict=True) if g is not None and g.any()}
 
 
 @pytest.mark.parametrize("sees", [False, True])

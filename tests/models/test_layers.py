@@ -71,8 +71,8 @@ def test_lstm_is_that_of_torch_with_its_gates_in_another_order():
     gates = x @ reference.weight_ih.T + reference.bias_ih
     gates = gates + hidden @ reference.weight_hh.T + reference.bias_hh
     i, f, g, o = gates.chunk(4, -1)
-    found = lstm(torch.cat([i, f, o, g], -1), cell)
-    for one, other in zip(found, reference(x, (hidden, cell)), strict=True):
+    outputs = lstm(torch.cat([i, f, o, g], -1), cell)
+    for one, other in zip(outputs, reference(x, (hidden, cell)), strict=True):
         torch.testing.assert_close(one, other)
 
 

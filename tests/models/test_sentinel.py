@@ -43,8 +43,8 @@ def test_the_sentinel_is_equation_1(tell, by_hand):
                 cell.from_hidden.bias.tolist(),
             )
             expected = by_hand.top_down(sums, state[1, b, k].tolist())
-            for found, by_equation in zip((hidden, memory, sentinel), expected, strict=True):
-                assert found[b, k].tolist() == pytest.approx(by_equation)
+            for computed, by_equation in zip((hidden, memory, sentinel), expected, strict=True):
+                assert computed[b, k].tolist() == pytest.approx(by_equation)
 
 
 def test_the_adaptive_module_is_equations_2_to_7(module, by_hand):

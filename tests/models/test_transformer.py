@@ -78,8 +78,8 @@ def test_an_encoder_layer_equals_torchs(norm):
     x, mask = torch.randn(2, 5, 8).double(), torch.ones(2, 5, dtype=torch.bool)
     mask[1, 3:] = False
     expected = theirs(x, src_key_padding_mask=~mask)
-    found = ours(x, mask[:, None, None])
-    torch.testing.assert_close(found[mask], expected[mask], rtol=0, atol=1e-10)
+    output = ours(x, mask[:, None, None])
+    torch.testing.assert_close(output[mask], expected[mask], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -103,8 +103,8 @@ def test_a_decoder_layer_equals_torchs(norm):
     )
     nothing = torch.empty(2, 3, 2, 0, 4).double()
     empty = {"keys": nothing, "values": nothing}
-    found = ours(words, empty, before, ours.picture.remember(picture), mask[:, None, None])
-    torch.testing.assert_close(found.words.flatten(0, 1), expected, rtol=0, atol=1e-10)
+    output = ours(words, empty, before, ours.picture.remember(picture), mask[:, None, None])
+    torch.testing.assert_close(output.words.flatten(0, 1), expected, rtol=0, atol=1e-10)
 
 
 def test_the_whole_is_its_parts_in_order(regions, tokens):

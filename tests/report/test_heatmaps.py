@@ -20,11 +20,11 @@ def explain(relevance: np.ndarray) -> Explanation:
 def test_its_sign_and_its_shape_stay_and_its_scale_is_symmetric() -> None:
     relevance = np.zeros((40, 80))
     relevance[:20, :40], relevance[20:, 40:] = 3.0, -1.5
-    found = heatmap(explain(relevance), 8)
-    assert found.values.shape == (4, 8)
-    assert (found.values[:2, :4] == 1).all()
-    assert (found.values[2:, 4:] == -0.5).all()
-    assert found.values[:2, 4:].sum() == found.values[2:, :4].sum() == 0
+    shown = heatmap(explain(relevance), 8)
+    assert shown.values.shape == (4, 8)
+    assert (shown.values[:2, :4] == 1).all()
+    assert (shown.values[2:, 4:] == -0.5).all()
+    assert shown.values[:2, 4:].sum() == shown.values[2:, :4].sum() == 0
 
 
 def test_scales_do_not_depend_on_the_size_of_pictures() -> None:
@@ -38,14 +38,14 @@ def test_scales_do_not_depend_on_the_size_of_pictures() -> None:
 def test_a_pixel_that_stands_out_does_not_leave_the_rest_pale() -> None:
     relevance = np.full((50, 50), 1.0)
     relevance[0, 0] = 1000.0
-    found = heatmap(explain(relevance), 50)
-    assert (found.values == 1).all()
+    shown = heatmap(explain(relevance), 50)
+    assert (shown.values == 1).all()
     # … but where there is nothing else, it is what is shown.
     relevance[:] = 0
     relevance[0, 0] = 2.0
-    found = heatmap(explain(relevance), 50)
-    assert found.values[0, 0] == 1
-    assert found.values.sum() == 1
+    shown = heatmap(explain(relevance), 50)
+    assert shown.values[0, 0] == 1
+    assert shown.values.sum() == 1
 
 
 def test_nothing_stays_nothing_and_regions_do_without_pixels() -> None:

@@ -45,9 +45,9 @@ class Page(HTMLParser):
 
     def of(self, tag: str, **attributes: str) -> list[tuple[dict[str, str], str]]:
         return [
-            (own, self.text[number])
-            for number, (name, own) in enumerate(self.elements)
-            if name == tag and attributes.items() <= own.items()
+            (actual, self.text[number])
+            for number, (name, actual) in enumerate(self.elements)
+            if name == tag and attributes.items() <= actual.items()
         ]
 
     @property
@@ -78,7 +78,7 @@ def test_whatever_refers_to_an_element_finds_it(page: Page) -> None:
     for _, attributes in page.elements:
         for name in ("aria-labelledby", "aria-describedby", "aria-controls", "for"):
             assert set(attributes.get(name, "").split()) <= set(ids)
-    ((_, script),) = [found for found in page.of("script") if not found[0]]
+    ((_, script),) = [element for element in page.of("script") if not element[0]]
     sought = re.findall(r'(?:find|getElementById)\("(\w+)"\)', script)
     assert len(set(sought)) > 8
     assert set(sought) <= set(ids)
@@ -87,13 +87,13 @@ def test_whatever_refers_to_an_element_finds_it(page: Page) -> None:
 
 def test_words_are_buttons_with_their_verdict_in_words_marks_and_classes(page: Page) -> None:
     buttons = page.of("button", type="button")
-    assert [(own["class"], text) for own, text in buttons] == [
+    assert [(attributes["class"], text) for attributes, text in buttons] == [
         ("word", "a"),
         ("word seen", "✓cat, seen"),
         ("word unsupported", "✗sleeps, not supported"),
         ("word other", "dog"),
     ]
-    assert all(own["aria-pressed"] == "false" for own, _ in buttons)
+    assert all(attributes["aria-pressed"] == "false" for attributes, _ in buttons)
     ((_, css),) = page.of("style")
     for look in (".word.seen", ".word.doubtful", ".word.unsupported"):
         assert look in css
@@ -102,7 +102,9 @@ def test_words_are_buttons_with_their_verdict_in_words_marks_and_classes(page: P
 
 def test_words_that_were_not_checked_are_plain(make_report) -> None:
     page = Page(make_report(checked=False))
-    assert [own["class"] for own, _ in page.of("button")] == ["word"] * 3 + ["word other"]
+    assert [attributes["class"] for attributes, _ in page.of("button")] == ["word"] * 3 + [
+        "word other"
+    ]
     assert "doubtful," not in page.html
     assert all(word["support"] is None for word in page.data["words"])
 
@@ -169,7 +171,7 @@ def test_every_explanation_has_its_map_its_shares_and_its_sum(page: Page) -> Non
     assert "shares" not in explanations[6]
     assert [method["name"] for method in page.data["methods"]] == ["lrp", "attention"]
     radios = page.of("input", type="radio", name="method")
-    assert ["checked" in own for own, _ in radios] == [True, False]
+    assert ["checked" in attributes for attributes, _ in radios] == [True, False]
 
 
 def test_what_is_shown_first(make_report) -> None:

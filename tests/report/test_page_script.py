@@ -20,7 +20,7 @@ BROWSER = next(
 # What a person would do, and what they would find, kept in an attribute that Python reads.
 VISIT = """
 <script>
-const found = {};
+const states = {};
 const pause = () => new Promise((done) => setTimeout(done, 1));
 const press = (key) =>
   document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
@@ -43,7 +43,7 @@ function look() {
 async function step(name, act) {
   act();
   await pause();
-  found[name] = look();
+  states[name] = look();
 }
 const set = (id, value) => {
   const input = document.getElementById(id);
@@ -69,8 +69,8 @@ const set = (id, value) => {
   await step("contrast", () => { set("common", false); set("contrast", 2); });
   await step("opacity", () => { set("contrast", 1); set("opacity", 30); set("grey", false); });
   await step("attention", () => document.querySelector('[value="attention"]').click());
-  found.wicked = window.wicked === undefined;
-  document.body.dataset.found = JSON.stringify(found);
+  states.wicked = window.wicked === undefined;
+  document.body.dataset.states = JSON.stringify(states);
 })();
 </script>
 """
@@ -96,7 +96,7 @@ def browse(tmp_path_factory: pytest.TempPathFactory):
             text=True,
             timeout=180,
         )
-        content = re.search(r'<body data-found="([^"]*)"', done.stdout)
+        content = re.search(r'<body data-states="([^"]*)"', done.stdout)
         assert content is not None, done.stderr
         return json.loads(html.unescape(content[1]))
 
@@ -107,9 +107,9 @@ ORANGE, BLUE = [255, 128, 0], [30, 110, 255]
 
 
 def test_a_visit(make_report, browse) -> None:
-    found = browse(render_page(make_report()))
+    states = browse(render_page(make_report()))
 
-    first = found["first"]
+    first = states["first"]
     assert first["pressed"] == [False, False, False, True]  # the word that was asked for
     assert first["summary"].startswith("LRP of “dog”: strongest for the word at the top left")
     assert "Why not “dog”?Probability as word 2, instead of “cat” (40 %)" in first["details"]
@@ -120,35 +120,35 @@ def test_a_visit(make_report, browse) -> None:
     assert first["right"][3] == pytest.approx(128, abs=2)
     assert (first["opacity"], first["grey"]) == ("0.85", "grayscale(1)")
 
-    assert found["home"]["pressed"].index(True) == found["home"]["focus"] == 0
-    assert found["home"]["signs"] == ["for", "", "", "", ""]
-    assert found["right"]["pressed"].index(True) == found["right"]["focus"] == 1
-    assert found["end"]["focus"] == 3
-    assert found["left"]["focus"] == 2
-    assert found["left"]["signs"] == ["for", "against", "for", "", ""]
-    assert "✗ Not supported: support 0.10" in found["left"]["details"]
+    assert states["home"]["pressed"].index(True) == states["home"]["focus"] == 0
+    assert states["home"]["signs"] == ["for", "", "", "", ""]
+    assert states["right"]["pressed"].index(True) == states["right"]["focus"] == 1
+    assert states["end"]["focus"] == 3
+    assert states["left"]["focus"] == 2
+    assert states["left"]["signs"] == ["for", "against", "for", "", ""]
+    assert "✗ Not supported: support 0.10" in states["left"]["details"]
 
     for state in ("escape", "leave"):
-        assert not any(found[state]["pressed"])
-        assert found[state]["summary"] == "The picture without a heatmap."
-        assert found[state]["left"] is None
-        assert found[state]["grey"] == "none"
-    assert found["hover"]["summary"].startswith("LRP of “cat”")
-    assert not any(found["hover"]["pressed"])
-    assert found["click"]["pressed"] == [False, True, False, False]
+        assert not any(states[state]["pressed"])
+        assert states[state]["summary"] == "The picture without a heatmap."
+        assert states[state]["left"] is None
+        assert states[state]["grey"] == "none"
+    assert states["hover"]["summary"].startswith("LRP of “cat”")
+    assert not any(states["hover"]["pressed"])
+    assert states["click"]["pressed"] == [False, True, False, False]
 
     # On the scale of "sleeps", which has half as much again, "cat" is paler.
-    assert found["common"]["left"][3] == pytest.approx(255 * 2 / 3, abs=2)
-    assert found["contrast"]["right"][3] == pytest.approx(255, abs=2)
-    assert (found["opacity"]["opacity"], found["opacity"]["grey"]) == ("0.3", "none")
-    assert found["attention"]["summary"].startswith("Attention of “cat”")
-    assert found["attention"]["right"][:3] == pytest.approx(ORANGE, abs=2)
-    assert found["attention"]["signs"] == [""] * 5
-    assert "Sources of relevance" not in found["attention"]["details"]
+    assert states["common"]["left"][3] == pytest.approx(255 * 2 / 3, abs=2)
+    assert states["contrast"]["right"][3] == pytest.approx(255, abs=2)
+    assert (states["opacity"]["opacity"], states["opacity"]["grey"]) == ("0.3", "none")
+    assert states["attention"]["summary"].startswith("Attention of “cat”")
+    assert states["attention"]["right"][:3] == pytest.approx(ORANGE, abs=2)
+    assert states["attention"]["signs"] == [""] * 5
+    assert "Sources of relevance" not in states["attention"]["details"]
 
 
 def test_a_wicked_caption_stays_text(make_report, browse) -> None:
     wicked = ("</script><script>wicked=1</script>", '"><img src=x onerror=wicked=2>', "<!--")
-    found = browse(render_page(make_report(said=wicked)))
-    assert found["wicked"]
-    assert wicked[1] in found["click"]["details"]
+    states = browse(render_page(make_report(said=wicked)))
+    assert states["wicked"]
+    assert wicked[1] in states["click"]["details"]

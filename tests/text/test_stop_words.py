@@ -8,7 +8,7 @@ from sightline.text.vocabulary import SPECIAL
 
 
 def test_names_of_things_and_colours_are_content():
-    names = {name for own in WORDS.values() for name in own if " " not in name}
+    names = {name for synonyms in WORDS.values() for name in synonyms if " " not in name}
     for name in (*names, *SHAPES, *COLOURS, "two", "running", "t-shirt"):
         assert is_content(name), name
 

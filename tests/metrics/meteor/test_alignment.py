@@ -95,9 +95,11 @@ def chunks_of(alignment):
 
 
 def disjoint(alignment):
-    own = [i for m in alignment for i in range(m.start, m.start + m.length)]
-    others = [j for m in alignment for j in range(m.other, m.other + m.other_length)]
-    return len(own) == len(set(own)) and len(others) == len(set(others))
+    reference_words = [i for m in alignment for i in range(m.start, m.start + m.length)]
+    candidate_words = [j for m in alignment for j in range(m.other, m.other + m.other_length)]
+    return len(reference_words) == len(set(reference_words)) and len(candidate_words) == len(
+        set(candidate_words)
+    )
 
 
 @st.composite

@@ -67,8 +67,8 @@ def data(wheel):
 
 def word(data, text):
     (caption,) = data.captions([text])
-    (found,) = caption.words
-    return found
+    (entry,) = caption.words
+    return entry
 
 
 @pytest.mark.parametrize(

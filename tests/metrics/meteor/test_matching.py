@@ -82,9 +82,9 @@ def test_paraphrases_listed_one_way_match_once(candidate, reference):
 
 
 def test_paraphrases_are_in_the_order_of_the_table_then_of_the_words():
-    found = match("many x many y lots", "a lot")[0]
-    forward, backward = found[:3], found[3:]
+    matches = match("many x many y lots", "a lot")[0]
+    forward, backward = matches[:3], matches[3:]
     assert [m.other for m in forward] == [0, 2, 4]  # "many" is listed before "lots"
     assert [m.other for m in backward] == [0, 2, 4]
-    found = match("a lot many", "lots")[0]
-    assert [(m.other, m.other_length) for m in found[:2]] == [(2, 1), (0, 2)]
+    matches = match("a lot many", "lots")[0]
+    assert [(m.other, m.other_length) for m in matches[:2]] == [(2, 1), (0, 2)]
