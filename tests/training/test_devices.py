@@ -12,11 +12,10 @@ from lightning_fabric.strategies import SingleDeviceStrategy
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-import tiny_models
 from device_mode import ACCELERATOR, DeviceMode, accelerator
 from sightline.checkpoint import read_pointers
 from sightline.data.dataset import CaptionedImage
-from sightline.models.registry import create_model
+from sightline.models.registry import MODELS, create_model
 from sightline.recipe import load_recipe
 from sightline.text.vocabulary import Vocabulary
 from sightline.training.loop import Trainer
@@ -45,7 +44,7 @@ OBJECTIVES = {
 }
 STEPS = [
     *((objective, model, options) for objective, (model, options) in OBJECTIVES.items()),
-    *(("cross_entropy", model, {}) for model in tiny_models.TINY),
+    *(("cross_entropy", model, {}) for model in MODELS.builtin),
     ("self_critical", "aligned_transformer", {"sampling": "beam", "samples": 2, "max_length": 4}),
     ("lrp_inference", "transformer", {"form": "counterweight"}),
 ]
@@ -58,7 +57,7 @@ def test_every_objective_is_held_to_the_law() -> None:
 @pytest.mark.usefixtures("mode")
 @pytest.mark.parametrize(("name", "model_name", "options"), STEPS)
 def test_a_step_is_taken_on_the_device(name: str, model_name: str, options: dict) -> None:
-    variant = tiny_models.TINY[model_name][0]
+    variant = MODELS.builtin[model_name].tiny[0]
     model = create_model(model_name, 12, 5, variant).to(ACCELERATOR).train()
     optimizer = torch.optim.Adam(model.parameters())
     objective = create_objective({"name": name, **options})
