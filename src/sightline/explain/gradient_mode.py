@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from sightline.errors import NotApplicableError
 from sightline.explain.lrp.rules import guided_rule
+from sightline.explain.multi_head import multi_head_attention_forward
 from sightline.explain.recurrence import PLAIN_RECURRENCE
 from sightline.explain.word_positions import WordPositions
 
@@ -54,10 +55,15 @@ def _additive_energy(
     return squash(keys[:, None] + query[:, :, None]) @ vector
 
 
+# Layers that are made of operations which have rules of their own.
+PLAIN_LAYERS: dict[str, Callable[..., Any]] = {
+    **PLAIN_RECURRENCE,
+    "multi_head_attention_forward": multi_head_attention_forward,
+}
 PLAIN_FORMS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": attend,
     "additive_energy": _additive_energy,
-    **PLAIN_RECURRENCE,
+    **PLAIN_LAYERS,
 }
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.errors import NotApplicableError
-from sightline.explain.gradient_mode import RECTIFIERS, GradientMode, attend
+from sightline.explain.gradient_mode import PLAIN_LAYERS, RECTIFIERS, GradientMode, attend
 from sightline.explain.lrp.convolution import Convolution
 from sightline.explain.lrp.rules import (
     AttentionSum,
@@ -29,7 +29,6 @@ from sightline.explain.lrp.rules import (
     refuse,
     uniform_rule,
 )
-from sightline.explain.recurrence import PLAIN_RECURRENCE
 
 GATES = {"sigmoid", "softmax", "log_softmax", "normalize", "additive_energy"}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
@@ -81,9 +80,9 @@ class LRPMode(GradientMode):
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if name in PLAIN_RECURRENCE:
-            with self:  # its parts are operations with rules of their own
-                return PLAIN_RECURRENCE[name](*args, **kwargs)
+        if name in PLAIN_LAYERS:
+            with self:
+                return PLAIN_LAYERS[name](*args, **kwargs)
         if name == "scaled_dot_product_attention":
             return self._absorb(attend(*args, **kwargs, constant=True))
         if name == "linear" and args[0].requires_grad:
