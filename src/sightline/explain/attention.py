@@ -35,18 +35,18 @@ def attention(
     if weights == "reported":
         if layer is not None or head is not None:
             raise ConfigError("attention: a layer or head needs weights 'raw' or 'aligned'")
-        looks = unrolled.attention[:, 0]
+        attention = unrolled.attention[:, 0]
     else:
         maps = model.attention_maps(tokens, memory)
         if maps is None:
             raise ConfigError(f"attention: only a Transformer has '{weights}' weights")
-        looks = _reduce(
+        attention = _reduce(
             (maps.used if weights == "aligned" else maps.raw)[:, 0], weights, layer, head
         )
-    here = targets.places[..., None].expand(-1, -1, looks.shape[-1])
+    at_places = targets.places[..., None].expand(-1, -1, attention.shape[-1])
     total = targets.chosen(unrolled.logits)
     words = total.new_zeros(*total.shape, tokens.shape[2])
-    return Attribution(total, looks.gather(1, here), words)
+    return Attribution(total, attention.gather(1, at_places), words)
 
 
 def _reduce(maps: Tensor, weights: Weights, layer: int | None, head: int | None) -> Tensor:
@@ -60,8 +60,8 @@ def _reduce(maps: Tensor, weights: Weights, layer: int | None, head: int | None)
                 "attention: rollout combines all layers and heads; leave out layer and head"
             )
         flow = torch.zeros_like(maps[:, :, 0, 0])
-        for own in maps.mean(3).unbind(2):
-            flow = (flow + own) / 2
+        for layer_map in maps.mean(3).unbind(2):
+            flow = (flow + layer_map) / 2
         return flow / flow.sum(-1, keepdim=True)
     maps = maps.mean(2) if layer is None else maps[:, :, layer]
     return maps.mean(2) if head is None else maps[:, :, head]

@@ -85,14 +85,14 @@ def _backward(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
         given[:] = [c]
         return torch.autograd.grad(end, inputs, materialize_grads=True)
 
-    found: tuple[Tensor, ...] = torch.func.vmap(backward_one)(
+    multipliers: tuple[Tensor, ...] = torch.func.vmap(backward_one)(
         one_word_each[:, None].expand(-1, len(total), -1)
     )
-    return found
+    return multipliers
 
 
 class _Handing(torch.autograd.Function):
-    """Hands on the multipliers that are `given` when it is multipliers.
+    """Hands on the multipliers that are `given` when the backward pass reaches it.
 
     `torch.autograd.grad` takes multipliers, too, but then imports all of sympy to compare their
     shapes: as long as the rest of a first caption's check.
@@ -104,8 +104,8 @@ class _Handing(torch.autograd.Function):
         return total.new_zeros(())
 
     @staticmethod
-    def backward(ctx: Any, one: Tensor) -> tuple[Tensor, None]:
-        return one * ctx.given[0], None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * ctx.given[0], None
 
 
 def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tensor:
@@ -119,9 +119,9 @@ def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tenso
     x = targets.x.detach().requires_grad_()
     with torch.enable_grad(), mode:
         grid = targets.encoder.features(x)
-    own = torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:])
+    word_multipliers = torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:])
     with torch.enable_grad():
-        ends = [(grid * one).sum() for one in own]
+        ends = [(grid * multipliers).sum() for multipliers in word_multipliers]
     return torch.stack([torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends])
 
 

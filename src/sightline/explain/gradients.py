@@ -81,9 +81,9 @@ def guided_grad_cam(targets: Targets) -> Attribution:
 
 
 def _cam(targets: Targets, multipliers: Multipliers) -> Tensor:
-    there = targets.regions.mask[..., None]
-    weights = (multipliers.regions * there).sum(2) / there.sum(1)  # (N, B, D)
-    vectors = targets.regions.vectors * there
+    visible = targets.regions.mask[..., None]
+    weights = (multipliers.regions * visible).sum(2) / visible.sum(1)  # (N, B, D)
+    vectors = targets.regions.vectors * visible
     return (weights.transpose(0, 1) @ vectors.transpose(1, 2)).detach()
 
 

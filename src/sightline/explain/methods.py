@@ -173,15 +173,15 @@ def _describe(
 ) -> list[Explanation]:
     """The explanations of picture `b`."""
     heatmaps = None if picture is None else _upsample(attribution, regions, picture, b)
-    there = regions.mask[b]
-    boxes = tuple(tuple(box) for box in regions.boxes[b][there].tolist())
+    visible = regions.mask[b]
+    boxes = tuple(tuple(box) for box in regions.boxes[b][visible].tolist())
     return [
         Explanation(
             method=method,
             word=vocabulary.words[word],
             place=place,
             total=float(attribution.total[b, n]),
-            regions=attribution.regions[b, n][there].float().cpu().numpy(),
+            regions=attribution.regions[b, n][visible].float().cpu().numpy(),
             boxes=boxes,
             previous=tuple(vocabulary.words[token] for token in tokens[: place + 1]),
             words=attribution.words[b, n, : place + 1].float().cpu().numpy(),

@@ -17,7 +17,7 @@ PATIENCE = 2.0  # seconds until it is said how far this is
 def occlusion(targets: Targets, batch: int = 16) -> Attribution:
     """How much each word's logit falls when a region, or a word before it, is hidden.
 
-    With an encoder, the pixels of a region's cell are painted over with its mean colour and the
+    With an encoder, the pixels of a region's cell are covered with its mean colour and the
     picture is encoded anew; without one, the region is taken away. A word is replaced by the
     unknown word.
     """
@@ -40,12 +40,12 @@ def _without(targets: Targets, hidden: range) -> list[Tensor]:
         parts = [_take_away(targets.regions, region) for region in hidden]
         vectors, mask = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     else:
-        x = torch.cat([_paint_over(targets.encoder, targets.x, region) for region in hidden])
+        x = torch.cat([_cover(targets.encoder, targets.x, region) for region in hidden])
         vectors = targets.encoder.features(x).flatten(2).transpose(1, 2)
         mask = targets.regions.mask.repeat(len(hidden), 1)
     together = Regions(vectors, mask, targets.regions.boxes.repeat(len(hidden), 1, 1))
     logits = targets.model(together, targets.tokens.repeat(len(hidden), 1, 1)).logits
-    return [targets.chosen(own) for own in logits.split(len(targets.regions))]
+    return [targets.chosen(region_logits) for region_logits in logits.split(len(targets.regions))]
 
 
 def _take_away(regions: Regions, region: int) -> tuple[Tensor, Tensor]:
@@ -58,15 +58,15 @@ def _take_away(regions: Regions, region: int) -> tuple[Tensor, Tensor]:
     return regions.vectors * ~(empty[:, None, None] & mask[..., None]), mask
 
 
-def _paint_over(encoder: Encoder, x: Tensor, region: int) -> Tensor:
+def _cover(encoder: Encoder, x: Tensor, region: int) -> Tensor:
     """The encoder's input with its mean colour in place of a cell."""
     whole = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
     box = grid_boxes(*encoder.grid, whole)[0, region]
     height, width = x.shape[2:]
     x0, y0, x1, y1 = (box * torch.tensor([width, height, width, height])).round().int().tolist()
-    painted = x.clone()
-    painted[:, :, y0:y1, x0:x1] = x.mean((2, 3), keepdim=True)
-    return painted
+    covered = x.clone()
+    covered[:, :, y0:y1, x0:x1] = x.mean((2, 3), keepdim=True)
+    return covered
 
 
 def _without_words(targets: Targets, total: Tensor) -> Tensor:

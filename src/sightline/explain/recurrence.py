@@ -122,11 +122,11 @@ def _layers(
         outputs = []
         for direction in range(directions):
             which = number * directions + direction
-            own = weights[which * per_layer : (which + 1) * per_layer]
+            layer_weights = weights[which * per_layer : (which + 1) * per_layer]
             state, hidden = states[which], []
             steps = x.unbind(axis)
             for item in reversed(steps) if direction else steps:
-                output, state = step(item, state, *own)
+                output, state = step(item, state, *layer_weights)
                 hidden.append(output)
             outputs.append(torch.stack(hidden[::-1] if direction else hidden, axis))
             last.append(state)

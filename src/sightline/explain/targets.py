@@ -70,11 +70,11 @@ def _find_target(target: Target, caption: Sequence[int], vocabulary: Vocabulary)
                 f"explain: the caption does not say '{target}'; to ask why not, give a position too"
             )
         return caption.index(word), word
-    place, other = target if isinstance(target, tuple) else (target, None)
+    place, given_word = target if isinstance(target, tuple) else (target, None)
     # One past the last word is a place as well: there the caption ends, and another may not have.
-    if not 0 <= place <= len(caption) - (other is None):
+    if not 0 <= place <= len(caption) - (given_word is None):
         raise ConfigError(f"explain: the caption has {len(caption)} words, and no position {place}")
-    return place, caption[place] if other is None else _known(other, vocabulary)
+    return place, caption[place] if given_word is None else _known(given_word, vocabulary)
 
 
 def _known(word: str, vocabulary: Vocabulary) -> int:

@@ -54,10 +54,10 @@ class WordPositions:
         """What the operation gives, with the places that go with it."""
         if name == "unique":
             return self._apart(function, args, kwargs)
-        first, *others = args
+        first, *rest = args
         twin = [self._twin(part) for part in first] if isinstance(first, list | tuple) else None
-        output = function(first, *others, **kwargs)
-        places = function(self._twin(first) if twin is None else twin, *others, **kwargs)
+        output = function(first, *rest, **kwargs)
+        places = function(self._twin(first) if twin is None else twin, *rest, **kwargs)
         if isinstance(output, Tensor):
             self._keep(output, places)
         else:

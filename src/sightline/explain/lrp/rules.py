@@ -59,8 +59,8 @@ class AttentionSum:
     has come, and are then one product.
 
     >>> values = torch.tensor([[[1.0], [2.0]]], requires_grad=True)
-    >>> looks = AttentionSum(values)
-    >>> sums = [looks.sum(torch.tensor([[weights]])) for weights in ([0.5, 0.5], [1.0, 0.0])]
+    >>> attention = AttentionSum(values)
+    >>> sums = [attention.sum(torch.tensor([[weights]])) for weights in ([0.5, 0.5], [1.0, 0.0])]
     >>> torch.autograd.grad(sum(sums).sum(), values)[0].flatten().tolist()
     [1.5, 0.5]
     """
@@ -212,29 +212,29 @@ def last_channels(x: Tensor) -> Tensor:
 
 class _Collect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, looks: list[tuple[Tensor, Tensor]]) -> Tensor:
-        ctx.looks = looks
+    def forward(ctx: Any, values: Tensor, sums: list[tuple[Tensor, Tensor]]) -> Tensor:
+        ctx.sums = sums
         return values[...]
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        weights, multipliers = zip(*ctx.looks, strict=True)
-        ctx.looks.clear()
+        weights, multipliers = zip(*ctx.sums, strict=True)
+        ctx.sums.clear()
         return c + torch.cat(weights, 1).mT @ torch.cat(multipliers, 1), None
 
 
 class _AttentionSum(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, values: Tensor, weights: Tensor, looks: list[tuple[Tensor, Tensor]]
+        ctx: Any, values: Tensor, weights: Tensor, sums: list[tuple[Tensor, Tensor]]
     ) -> Tensor:
         ctx.save_for_backward(weights)
-        ctx.looks = looks
+        ctx.sums = sums
         return weights @ values
 
     @staticmethod
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
-        ctx.looks.append((*ctx.saved_tensors, c))  # for `_Collect`, which autograd runs last
+        ctx.sums.append((*ctx.saved_tensors, c))  # for `_Collect`, which autograd runs last
         return None, None, None
 
 
