@@ -64,8 +64,8 @@ class SupportClassifier:
             return []
         scores = self.combination.predict(table(words, self.names))
         return [
-            Support(score, self.verdict(score), {name: own[name] for name in self.names})
-            for score, own in zip(scores.tolist(), words, strict=True)
+            Support(score, self.verdict(score), {name: single_scores[name] for name in self.names})
+            for score, single_scores in zip(scores.tolist(), words, strict=True)
         ]
 
     def check(
@@ -81,12 +81,12 @@ class SupportClassifier:
         """
         checked: list[list[Support | None]] = [[None] * len(caption) for caption in captions]
         for first in range(0, len(captions), BATCH):
-            own = slice(first, first + BATCH)
-            found = score_words(
-                model, vocabulary, regions[own], captions[own], self.reference_regions
+            batch = slice(first, first + BATCH)
+            scored = score_words(
+                model, vocabulary, regions[batch], captions[batch], self.reference_regions
             )
-            rest = iter(self.classify(found.scores))
-            for supports, places in zip(checked[own], found.places, strict=True):
+            rest = iter(self.classify(scored.scores))
+            for supports, places in zip(checked[batch], scored.places, strict=True):
                 for place in places:
                     supports[place] = next(rest)
         return checked
@@ -112,37 +112,37 @@ def score_words(
     for row, caption in zip(tokens, captions, strict=True):
         row[: len(caption)] = torch.tensor(caption)
     # Captions with fewer words ask for their first one again.
-    index = torch.tensor([[*own, *[0] * (asked - len(own))] for own in places])
+    index = torch.tensor([[*row, *[0] * (asked - len(row))] for row in places])
     tokens, index = tokens.to(regions.mask.device), index.to(regions.mask.device)
     given = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], 1)
     targets = Targets(model, regions, given[:, None], index, tokens.gather(1, index))
     scores = {
-        name: found.tolist() for name, found in word_scores(targets, reference_regions).items()
+        name: values.tolist() for name, values in word_scores(targets, reference_regions).items()
     }
     return WordScores(
         places,
         [
             {name: rows[b][n] for name, rows in scores.items()}
-            for b, own in enumerate(places)
-            for n in range(len(own))
+            for b, row in enumerate(places)
+            for n in range(len(row))
         ],
     )
 
 
 def table(words: Sequence[dict[str, float]], names: Sequence[str]) -> Floats:
     """The named scores `(words, names)`."""
-    return np.array([[own[name] for name in names] for own in words], np.float64)
+    return np.array([[scores[name] for name in names] for scores in words], np.float64)
 
 
 def save_classifier(folder: Path, classifier: SupportClassifier) -> None:
-    """Store it in a checkpoint folder: the stand-ins as tensors, the rest as JSON beside them."""
-    of = classifier.combination
+    """Store it in a checkpoint folder: the reference regions as tensors, the rest as JSON."""
+    combination = classifier.combination
     content = {
         "names": classifier.names,
-        "mean": of.mean.tolist(),
-        "scale": of.scale.tolist(),
-        "weights": of.weights.tolist(),
-        "bias": of.bias,
+        "mean": combination.mean.tolist(),
+        "scale": combination.scale.tolist(),
+        "weights": combination.weights.tolist(),
+        "bias": combination.bias,
         "seen": classifier.seen,
         "unsupported": classifier.unsupported,
     }

@@ -97,12 +97,12 @@ def collect(
         for first in range(0, len(rows), BATCH):
             regions = cache.regions(rows[first : first + BATCH]).to(device)
             with torch.no_grad():
-                found = beam_search(model, model.encode(regions), options)
-            best = found.tokens[:, 0].tolist()
-            captions = [[word for word in own if word not in (END, PAD)] for own in best]
-            evidence = score_words(model, vocabulary, regions, captions, reference_regions)
-            scores += evidence.scores
-            for n, (caption, places) in enumerate(zip(captions, evidence.places, strict=True)):
+                hypotheses = beam_search(model, model.encode(regions), options)
+            best = hypotheses.tokens[:, 0].tolist()
+            captions = [[word for word in row if word not in (END, PAD)] for row in best]
+            scored = score_words(model, vocabulary, regions, captions, reference_regions)
+            scores += scored.scores
+            for n, (caption, places) in enumerate(zip(captions, scored.places, strict=True)):
                 said = [vocabulary.words[caption[place]] for place in places]
                 words += said
                 right += label_words(said, images[first + n].captions)
@@ -132,9 +132,9 @@ def held_out_scores(sample: Sample) -> Floats:
     """The score of each word by weights that were fitted without its picture's fold."""
     scores = np.empty(len(sample.right))
     for fold in range(FOLDS):
-        own = sample.pictures % FOLDS == fold
-        scores[own] = fit_logistic(sample.scores[~own], sample.right[~own]).predict(
-            sample.scores[own]
+        in_fold = sample.pictures % FOLDS == fold
+        scores[in_fold] = fit_logistic(sample.scores[~in_fold], sample.right[~in_fold]).predict(
+            sample.scores[in_fold]
         )
     return scores
 

@@ -43,16 +43,16 @@ def word_scores(targets: Targets, reference_regions: Regions) -> dict[str, Tenso
     True
     """
     relevance = lrp(targets).regions
-    there = targets.regions.mask[:, None]
+    visible = targets.regions.mask[:, None]
     with torch.no_grad():
-        own: Unrolled = targets.model(targets.regions, targets.tokens)
-        log_probs = _log_probs(own.logits.transpose(0, 1), targets)[0]
+        unrolled: Unrolled = targets.model(targets.regions, targets.tokens)
+        log_probs = _log_probs(unrolled.logits.transpose(0, 1), targets)[0]
         replaced = _log_probs(_logits_of(targets, reference_regions), targets).exp()
-        attention = own.attention[:, 0].gather(1, _along(targets.places, own.attention))
+        attention = unrolled.attention[:, 0].gather(1, _along(targets.places, unrolled.attention))
         # Probabilities, not their logarithms: what a picture makes of an unlikely word says little.
         scores = {
-            "relevance_mean": relevance.sum(-1) / there.sum(-1),
-            "relevance_max": relevance.masked_fill(~there, float("-inf")).amax(-1),
+            "relevance_mean": relevance.sum(-1) / visible.sum(-1),
+            "relevance_max": relevance.masked_fill(~visible, float("-inf")).amax(-1),
             "relevance_sign": relevance.clamp(min=0).sum(-1)
             / relevance.abs().sum(-1).clamp(min=1e-12),
             "attention_max": attention.amax(-1),
@@ -61,7 +61,7 @@ def word_scores(targets: Targets, reference_regions: Regions) -> dict[str, Tenso
             "other_picture": log_probs.exp() - replaced[1:].mean(0),
             "log_probability": log_probs,
         }
-        gate = _gate(own.signals)
+        gate = _gate(unrolled.signals)
         if gate is not None:
             scores["gate"] = gate[:, 0].gather(1, targets.places)
     return {name: scores[name] for name in MEANING if name in scores}
@@ -85,14 +85,14 @@ def _occluded(targets: Targets, relevance: Tensor) -> Tensor:
     """The words' log-probabilities `(B, N)` without the regions that each rests on most."""
     pictures, words = targets.places.shape
     regions = targets.regions
-    there = regions.mask[:, None]
-    count = there.sum(-1, keepdim=True)
+    visible = regions.mask[:, None]
+    count = visible.sum(-1, keepdim=True)
     # At least one, and never all of them: nothing can be said of no picture at all.
     hidden = (count * HIDDEN).long().clamp(min=1).minimum(count - 1)
-    ranks = relevance.masked_fill(~there, float("-inf")).argsort(-1, descending=True).argsort(-1)
+    ranks = relevance.masked_fill(~visible, float("-inf")).argsort(-1, descending=True).argsort(-1)
     kept = Regions(
         regions.vectors.repeat_interleave(words, 0),
-        (there & (ranks >= hidden)).flatten(0, 1),
+        (visible & (ranks >= hidden)).flatten(0, 1),
         regions.boxes.repeat_interleave(words, 0),
     )
     logits = targets.model(kept, targets.tokens.repeat_interleave(words, 0)).logits[:, 0]
