@@ -77,7 +77,9 @@ class TrainingBatches:
             self.batches = image_batches(self._lengths(self.captions), **share)
         else:
             self.items = [
-                (i, slice(k, k + 1)) for i, own in enumerate(self.captions) for k in range(len(own))
+                (i, slice(k, k + 1))
+                for i, image_captions in enumerate(self.captions)
+                for k in range(len(image_captions))
             ]
             lengths = [len(self.captions[i][k.start]) for i, k in self.items]
             self.batches = length_batches(lengths, **share)
@@ -97,21 +99,26 @@ class TrainingBatches:
         parts = list(self.batches.epoch(number, start, lengths))
         chosen = [self._choose(part if len(part) else np.array([0])) for part in parts]
         pictures = [[(i, mirrored) for i, mirrored, _ in batch] for batch in chosen]
-        seen = self.source.epoch(number, pictures)
-        for part, batch, regions in zip(parts, chosen, seen, strict=True):
+        encoded = self.source.epoch(number, pictures)
+        for part, batch, regions in zip(parts, chosen, encoded, strict=True):
             inputs, targets = self._words([captions[i][which] for i, _, which in batch])
             images = torch.tensor([i for i, _, _ in batch])
             yield CaptionBatch(regions, inputs, targets, float(len(part) > 0), images)
 
     def _captions(self, number: int, epoch: int) -> list[list[list[int]]]:
         """So many captions of every picture, as an epoch has them."""
-        counts = [len(own) for own in self.captions]
+        counts = [len(image_captions) for image_captions in self.captions]
         turns = captions_in_turn(counts, number, seed=self.seed, epoch=epoch)
-        return [[own[k] for k in turn] for own, turn in zip(self.captions, turns, strict=True)]
+        return [
+            [image_captions[k] for k in turn]
+            for image_captions, turn in zip(self.captions, turns, strict=True)
+        ]
 
     def _lengths(self, captions: list[list[list[int]]]) -> list[int]:
         """What pictures are sorted by: the length of the longest caption, or nothing."""
-        return [max(map(len, own)) if self.recipe.sort else 0 for own in captions]
+        return [
+            max(map(len, image_captions)) if self.recipe.sort else 0 for image_captions in captions
+        ]
 
     def _choose(self, indices: NDArray[np.int64]) -> list[tuple[int, bool, slice]]:
         """Pictures, whether they are mirrored, and which of their captions are to be said."""
@@ -123,10 +130,13 @@ class TrainingBatches:
 
     def _words(self, captions: list[list[list[int]]]) -> tuple[Tensor, Tensor]:
         """What the model is given of captions, and what it should say."""
-        most, longest = max(map(len, captions)), max(len(c) for own in captions for c in own)
+        most, longest = (
+            max(map(len, captions)),
+            max(len(c) for image_captions in captions for c in image_captions),
+        )
         targets = torch.full((len(captions), most, longest), PAD)
-        for b, own in enumerate(captions):
-            for k, caption in enumerate(own):
+        for b, image_captions in enumerate(captions):
+            for k, caption in enumerate(image_captions):
                 targets[b, k, : len(caption)] = torch.tensor(caption)
         start = torch.full_like(targets[..., :1], START)
         return torch.cat([start, targets[..., :-1]], -1), targets

@@ -240,11 +240,11 @@ class Trainer:
         self, terms: dict[str, Term], batch: CaptionBatch
     ) -> tuple[dict[str, float], float, int]:
         """Each term per word or caption, and how many of these, over all processes."""
-        own = torch.stack(
+        sums = torch.stack(
             [batch.tokens.float(), batch.captions.float()]
             + [term.total.detach().float() for term in terms.values()]
         )
-        words, captions, *totals = self.fabric.all_reduce(own, reduce_op="sum").tolist()  # type: ignore[union-attr]
+        words, captions, *totals = self.fabric.all_reduce(sums, reduce_op="sum").tolist()  # type: ignore[union-attr]
         counts = {"word": words, "caption": captions}
         values = {
             name: total / counts[term.per]
@@ -352,8 +352,8 @@ class Trainer:
         processes: list[dict[str, torch.Tensor]] = [{} for _ in range(self.fabric.world_size)]
         for device, state in random_states(self.fabric.device).items():
             gathered = self.fabric.all_gather(state).view(len(processes), -1).cpu()  # type: ignore[union-attr]
-            for states, one in zip(processes, gathered, strict=True):
-                states[device] = one.clone()
+            for states, process_state in zip(processes, gathered, strict=True):
+                states[device] = process_state.clone()
         return processes
 
     def config(self) -> dict[str, Any]:

@@ -36,9 +36,9 @@ def start_of(recipe: Recipe) -> Path | None:
         "encoder.name": (config["encoder"]["name"], recipe.encoder.name),
         "encoder.train_from": (tuned, recipe.encoder.train_from),
     }
-    for key, (its, ours) in make.items():
-        if its != ours:
-            raise ConfigError(f"start_from: {start} has {key} {its}, and the recipe {ours}")
+    for key, (saved, asked) in make.items():
+        if saved != asked:
+            raise ConfigError(f"start_from: {start} has {key} {saved}, and the recipe {asked}")
     return start
 
 

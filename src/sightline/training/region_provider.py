@@ -90,7 +90,7 @@ class RegionProvider:
         pictures: list[Path | Image | Mirrored] = [*self.dev_pictures]
         if not _cuts(phase):
             pictures += self.train_pictures
-            pictures += [Mirrored(one) for one in self.train_pictures if phase.data.mirror]
+            pictures += [Mirrored(picture) for picture in self.train_pictures if phase.data.mirror]
         root = None if phase.encoder.cache is None else Path(phase.encoder.cache)
         precision = phase.encoder.precision
         cache = cache_for(encoder, root, precision)

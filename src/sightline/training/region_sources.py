@@ -36,7 +36,9 @@ class CachedRegions:
     def __init__(self, pictures: Sequence[Path | Image], cache: RegionCache, mirror: bool) -> None:
         self._cache = cache
         versions = [pictures, [Mirrored(picture) for picture in pictures] if mirror else []]
-        self._rows = [cache.rows([cache.key(one) for one in version]) for version in versions]
+        self._rows = [
+            cache.rows([cache.key(picture) for picture in version]) for version in versions
+        ]
 
     def epoch(self, number: int, batches: Sequence[Chosen]) -> Iterator[Regions]:
         for batch in batches:

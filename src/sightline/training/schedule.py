@@ -36,8 +36,8 @@ def create_optimizer(
 
 
 def _group(module: nn.Module, rate: float, decay: float) -> dict[str, Any]:
-    own = {"lr": rate, "full_rate": rate, "weight_decay": decay}
-    return {"params": list(module.parameters()), **own}
+    options = {"lr": rate, "full_rate": rate, "weight_decay": decay}
+    return {"params": list(module.parameters()), **options}
 
 
 def learning_rate_factor(recipe: ScheduleRecipe, step: int, steps: int) -> float:

@@ -69,15 +69,15 @@ class Adversarial(AdversarialPretraining):
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
         limits = limits_of(batch)
-        drawn = sample_and_judge(model, batch, self.options.rollouts, limits)
-        fake = drawn.captions
+        sampled = sample_and_judge(model, batch, self.options.rollouts, limits)
+        fake = sampled.captions
         rows = beside(inputs, with_start(fake))
         both: Judged = model(batch.regions, rows, judged_rows(model, batch, fake))
         k, t = inputs.shape[1:]
         given = _part(both.unrolled, slice(k), t)
         terms = self._judged_terms(Judged(given, both.verdicts), batch)
         unrolled = _part(both.unrolled, slice(k, None), fake.shape[2])
-        return terms | self._game_terms(unrolled, drawn, limits, batch)
+        return terms | self._game_terms(unrolled, sampled, limits, batch)
 
     def _terms_of(self, unrolled: Unrolled, batch: CaptionBatch) -> dict[str, Term]:
         share = self.options.likelihood
@@ -85,33 +85,33 @@ class Adversarial(AdversarialPretraining):
         return {name: replace(term, weight=share * term.weight) for name, term in terms.items()}
 
     def _game_terms(
-        self, unrolled: Unrolled, drawn: "Sampled", limits: Constraints, batch: CaptionBatch
+        self, unrolled: Unrolled, sampled: "Sampled", limits: Constraints, batch: CaptionBatch
     ) -> dict[str, Term]:
-        captions, horizon = drawn.captions, self.options.horizon
+        captions, horizon = sampled.captions, self.options.horizon
         said = captions.squeeze(1) != PAD
         goals = goals_of(unrolled.signals).squeeze(1)
-        worth = rescale(drawn.values, said)
+        worth = rescale(sampled.values, said)
 
         arrival = (torch.arange(said.shape[1], device=said.device) + horizon).minimum(
             said.sum(1, keepdim=True)
         )
-        aim = cosines_ahead(drawn.aspects, goals, arrival)
+        aim = cosines_ahead(sampled.aspects, goals, arrival)
         manager = worth.gather(1, arrival - 1) * aim * said
 
-        followed = intrinsic_rewards(drawn.aspects, goals.detach(), horizon)
+        followed = intrinsic_rewards(sampled.aspects, goals.detach(), horizon)
         rewards = followed * said
         usual = rewards.sum(0) / said.sum(0)  # at the same word of the captions that have it
         rewards = self.options.intrinsic * (rewards - usual)
-        rewards = rewards + self.options.extrinsic * gains(drawn.values)
+        rewards = rewards + self.options.extrinsic * gains(sampled.values)
         log_probs = policy_log_probs(unrolled.logits, captions, limits).squeeze(1)
         worker = rewards * log_probs * said
 
-        # A drawn caption stands for all captions of its picture, so that terms are means over them.
+        # A sampled caption stands for all captions of its picture, so terms are means over them.
         share = batch.captions / len(captions)
         return {
             "manager": Term(-share * manager.sum(), "caption", self.options.intrinsic),
             "worker": Term(-share * worker.sum(), "caption"),
-            "value": Term(share * drawn.values[:, -1].sum(), "caption", 0.0),
+            "value": Term(share * sampled.values[:, -1].sum(), "caption", 0.0),
             "intrinsic": Term(batch.captions * followed[said].mean(), "caption", 0.0),
         }
 
@@ -132,17 +132,17 @@ def sample_and_judge(
     It is the mean verdict on `rollouts` completions; on a whole caption, the verdict itself.
     """
     with inference(model) as captioner:
-        judge = cast(Hierarchical, captioner).discriminator
+        discriminator = cast(Hierarchical, captioner).discriminator
         memory = captioner.encode(batch.regions)
         rows = sample_with_rollouts(captioner, memory, rollouts, limits)
         longest = int((rows[:, 0] != PAD).sum(1).max())
         captions = rows[:, :1, :longest]
         picture = memory.get("picture")
-        verdicts = torch.sigmoid(judge(functional.pad(rows, (1, 0), value=START), picture))
+        verdicts = torch.sigmoid(discriminator(functional.pad(rows, (1, 0), value=START), picture))
         of_prefixes = verdicts[:, 1:].reshape(len(rows), longest - 1, rollouts).mean(2)
-        read = judge.features(functional.pad(captions, (1, 0), value=START), picture)
+        read = discriminator.features(functional.pad(captions, (1, 0), value=START), picture)
         values = torch.cat([of_prefixes, verdicts[:, :1]], 1)
-        return Sampled(captions, values, judge.aspects(read).squeeze(1))
+        return Sampled(captions, values, discriminator.aspects(read).squeeze(1))
 
 
 def gains(values: Tensor) -> Tensor:
@@ -169,8 +169,8 @@ def rescale(values: Tensor, said: Tensor) -> Tensor:
     >>> rescale(torch.tensor([[0.9], [0.2], [0.2]]), torch.ones(3, 1).bool()).squeeze(1)
     tensor([0.9952, 0.0650, 0.0650])
     """
-    own, other = values[:, None], values[None]
-    above = ((other > own).float() + 0.5 * (other == own).float()) * said[None]
+    ranked, others = values[:, None], values[None]
+    above = ((others > ranked).float() + 0.5 * (others == ranked).float()) * said[None]
     rank = above.sum(1) / said.sum(0).clamp(min=1)
     return torch.sigmoid(SHARPNESS * (0.5 - rank))
 
@@ -180,8 +180,8 @@ def cosines_ahead(aspects: Tensor, goals: Tensor, arrival: Tensor) -> Tensor:
 
     Aspects are `(B, 1 + T, W)`, goals `(B, T, W)`: goal t is set when t words have been said.
     """
-    there = aspects.gather(1, arrival[..., None].expand_as(goals))
-    return functional.cosine_similarity(there - aspects[:, :-1], goals, -1)
+    reached = aspects.gather(1, arrival[..., None].expand_as(goals))
+    return functional.cosine_similarity(reached - aspects[:, :-1], goals, -1)
 
 
 def intrinsic_rewards(aspects: Tensor, goals: Tensor, horizon: int) -> Tensor:

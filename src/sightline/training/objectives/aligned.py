@@ -76,8 +76,8 @@ class Aligned(CrossEntropy):
 
     def observe(self, values: dict[str, float]) -> None:
         """Warn once if the masks have collapsed."""
-        seen, before = values["mask"], self.mean_mask
-        self.mean_mask = seen if before is None else MEMORY * before + (1 - MEMORY) * seen
+        mean, before = values["mask"], self.mean_mask
+        self.mean_mask = mean if before is None else MEMORY * before + (1 - MEMORY) * mean
         if not self.has_warned and not COLLAPSED[0] <= self.mean_mask <= COLLAPSED[1]:
             self.has_warned = True
             way = "raise" if self.mean_mask < COLLAPSED[0] else "lower"

@@ -77,15 +77,15 @@ class LRPInference(Objective):
             logits = weigh_logits(unrolled.logits, words, weights)
         else:
             x = last.x.to(last.weight.dtype)  # (mixed precision may have halved it)
-            evidence = feature_evidence(x, last.weight, words, explained)
-            logits = functional.linear(x * (1 + evidence), last.weight, last.bias)
-            support = evidence.mean(-1)
+            relevance = feature_evidence(x, last.weight, words, explained)
+            logits = functional.linear(x * (1 + relevance), last.weight, last.bias)
+            support = relevance.mean(-1)
         inferred = negative_log_likelihood(unrolled._replace(logits=logits), batch).sum()
-        own = negative_log_likelihood(unrolled, batch).sum()
+        nll = negative_log_likelihood(unrolled, batch).sum()
         # Means over explained words, as shares of all words, which is what they are divided by.
         share = batch.tokens / explained.sum().clamp(min=1)
         return {
-            "nll": Term(own, "word", self.options.likelihood),
+            "nll": Term(nll, "word", self.options.likelihood),
             "inferred": Term(inferred, "word", 1 - self.options.likelihood),
             "explained": Term(batch.weight * explained.sum(), "word", 0.0),
             "support": Term(share * support.sum(), "word", 0.0),
@@ -104,8 +104,8 @@ def weigh_logits(logits: Tensor, words: Tensor, support: Tensor) -> Tensor:
     >>> weigh_logits(logits, words, torch.tensor([-0.5, -0.5])).tolist()
     [[1.0, -2.0], [2.0, -3.0]]
     """
-    own = logits.gather(-1, words[..., None])
-    change = support[..., None].to(logits.dtype) * own.abs()
+    chosen = logits.gather(-1, words[..., None])
+    change = support[..., None].to(logits.dtype) * chosen.abs()
     return logits.scatter_add(-1, words[..., None], change)
 
 
@@ -147,8 +147,8 @@ def picture_support(
     with inference(model) as captioner:
         for part in torch.split(rows, CAPTIONS) if len(rows) else ():
             b, k = part.unbind(1)
-            own = inputs[b, k], words[b, k], explained[b, k]
-            support[b, k] = _caption_support(captioner, regions[b], *own, of)
+            caption_rows = inputs[b, k], words[b, k], explained[b, k]
+            support[b, k] = _caption_support(captioner, regions[b], *caption_rows, of)
     return support
 
 
@@ -175,8 +175,8 @@ def _caption_support(
         whole = both.abs().sum(-1).clamp(min=torch.finfo(both.dtype).tiny)
     support = relevance.sum(-1) / whole
     # Captions with fewer words to explain than others are asked for some more.
-    found = torch.zeros_like(words, dtype=support.dtype).scatter(1, places, support.T)
-    return found.masked_fill(~explained, 0.0)
+    support_by_place = torch.zeros_like(words, dtype=support.dtype).scatter(1, places, support.T)
+    return support_by_place.masked_fill(~explained, 0.0)
 
 
 def feature_evidence(x: Tensor, weight: Tensor, words: Tensor, explained: Tensor) -> Tensor:

@@ -65,9 +65,11 @@ class Reinforce(Objective):
 
     def observe(self, values: dict[str, float]) -> None:
         """b = 0.9 b + 0.1 log p(y | s̃, a), with the mean over the whole batch."""
-        seen, decay = values["log_likelihood"], self.options.baseline_decay
+        likelihood, decay = values["log_likelihood"], self.options.baseline_decay
         self.baseline = (
-            seen if self.baseline is None else decay * self.baseline + (1 - decay) * seen
+            likelihood
+            if self.baseline is None
+            else decay * self.baseline + (1 - decay) * likelihood
         )
 
     def state(self) -> dict[str, float]:

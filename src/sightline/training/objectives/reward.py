@@ -62,13 +62,13 @@ class Reward:
         self.weights, self.vocabulary = weights, vocabulary
         self.references = [image.captions for image in images]
         if "cider_d" in weights:
-            others: dict[str, int] = {}
+            unknown: dict[str, int] = {}
             ids = [
                 [
                     [
                         vocabulary.id(word)
                         if word in vocabulary
-                        else others.setdefault(word, len(vocabulary) + len(others))
+                        else unknown.setdefault(word, len(vocabulary) + len(unknown))
                         for word in tokenize(caption)
                     ]
                     for caption in captions
