@@ -69,13 +69,13 @@ def _resnet_keys(layer: str) -> tuple[str, str]:
     """
     if layer == "conv1":
         return "conv1", "bn1"
-    found = re.fullmatch(r"res(\d)([a-z])_branch(1|2[abc])", layer)
-    if found is None:
+    match = re.fullmatch(r"res(\d)([a-z])_branch(1|2[abc])", layer)
+    if match is None:
         raise WeightsError(f"unknown layer '{layer}' in the package: it is not the pinned release")
-    block = f"layer{int(found[1]) - 1}.{ord(found[2]) - ord('a')}"
-    if found[3] == "1":
+    block = f"layer{int(match[1]) - 1}.{ord(match[2]) - ord('a')}"
+    if match[3] == "1":
         return f"{block}.downsample.0", f"{block}.downsample.1"
-    number = ord(found[3][1]) - ord("a") + 1
+    number = ord(match[3][1]) - ord("a") + 1
     return f"{block}.conv{number}", f"{block}.bn{number}"
 
 

@@ -100,14 +100,14 @@ def encode_pictures(
             prefetch_factor=4 if workers else None,
             worker_init_fn=end_with_parent,
         )
-        seen: set[bytes] = set()
+        seen_keys: set[bytes] = set()
         for prepared in itertools.chain.from_iterable(loader):
             if prepared.error is not None:
                 errors.append(prepared.error)
-            if prepared.pixels is None or prepared.key in seen:
+            if prepared.pixels is None or prepared.key in seen_keys:
                 bar.update()
             else:
-                seen.add(prepared.key)
+                seen_keys.add(prepared.key)
                 yield prepared
 
     device = next(encoder.parameters()).device

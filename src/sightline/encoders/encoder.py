@@ -65,8 +65,8 @@ class Encoder(nn.Module):
         """This encoder for pictures of another size; the weights are shared."""
         preprocessing = replace(self.preprocessing, size=size)
         card, chosen = encoder_entry(self.name), self._chosen_weights
-        other = Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen)
-        return other.to(self.mean.device).eval()
+        encoder = Encoder(card, self.network, self.stage, preprocessing, self._weights, chosen)
+        return encoder.to(self.mean.device).eval()
 
     def normalise(self, pixels: Tensor) -> Tensor:
         """Bytes `(B, H, W, 3)` to the network's input `(B, 3, H, W)`, channels last in memory."""
@@ -155,17 +155,17 @@ class SideBySide(Encoder):
         return torch.cat([part.normalise(pixels) for part in self.parts], 1)
 
     def features(self, x: Tensor) -> Tensor:
-        own = zip(self.parts, x.chunk(len(self.parts), 1), strict=True)
-        return torch.cat([part.features(its) for part, its in own], 1)
+        pairs = zip(self.parts, x.chunk(len(self.parts), 1), strict=True)
+        return torch.cat([part.features(channels) for part, channels in pairs], 1)
 
     def classify(self, pixels: Tensor) -> Tensor:
         raise SightlineError(f"{self.name}: ask one of them")
 
     @property
     def spec(self) -> dict[str, Any]:
-        own = [part.spec for part in self.parts]
-        joined = {key: "+".join(spec[key] for spec in own) for key in ("name", "stage", "sha256")}
-        return {**own[0], **joined}
+        specs = [part.spec for part in self.parts]
+        joined = {key: "+".join(spec[key] for spec in specs) for key in ("name", "stage", "sha256")}
+        return {**specs[0], **joined}
 
 
 def create_encoder(
@@ -237,8 +237,8 @@ def _side_by_side(
     if len(stages) != len(names):
         raise SightlineError(f"{name}: {len(names)} encoders, but stages for {len(stages)}")
     size = size or encoder_entry(names[0]).size
-    own = zip(names, stages, hashes, strict=True)
-    return SideBySide([create_encoder(n, s, size, fit, None, h, fold) for n, s, h in own]).eval()
+    parts = zip(names, stages, hashes, strict=True)
+    return SideBySide([create_encoder(n, s, size, fit, None, h, fold) for n, s, h in parts]).eval()
 
 
 def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:

@@ -93,8 +93,8 @@ def weights_state(card: EncoderEntry) -> State:
 
 def packaged_path(weights: PackagedWeights) -> Path:
     """Where the package keeps the file; the package is located, not imported."""
-    found = importlib.util.find_spec(weights.package)
-    folders = found.submodule_search_locations if found else None
+    spec = importlib.util.find_spec(weights.package)
+    folders = spec.submodule_search_locations if spec else None
     return Path(folders[0] if folders else weights.package) / weights.file
 
 
