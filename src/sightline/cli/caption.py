@@ -105,8 +105,8 @@ def command(
                 click.echo(f"sightline: skipped: {error}", err=True)
                 skipped = True
         encoded = captioner.encode([image for _, image in opened])
-        found = captioner.captions(encoded, **options)
-        for (path, _), picture, captions in zip(opened, encoded, found, strict=True):
+        by_picture = captioner.captions(encoded, **options)
+        for (path, _), picture, captions in zip(opened, encoded, by_picture, strict=True):
             if figure is not None:
                 captions[0].plot(figure / f"{path.stem}.png")
             record: dict[str, Any] = {"picture": str(path)}

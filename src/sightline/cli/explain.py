@@ -88,8 +88,8 @@ def command(
     _write(report, output)
     click.echo(output)
     for method, why in report.skipped.items():
-        others = ", ".join(report.methods)
-        click.echo(f"sightline: {method} was skipped: {why} (done: {others})", err=True)
+        done = ", ".join(report.methods)
+        click.echo(f"sightline: {method} was skipped: {why} (done: {done})", err=True)
     if report.skipped:
         sys.exit(1)
 
@@ -100,10 +100,10 @@ def _parse_why_not(text: str) -> tuple[str, int | None]:
     >>> _parse_why_not("dog"), _parse_why_not("Dog@3")
     (('dog', None), ('dog', 2))
     """
-    found = re.fullmatch(r"([^@]+)(?:@([1-9]\d*))?", text)
-    if found is None:
+    match = re.fullmatch(r"([^@]+)(?:@([1-9]\d*))?", text)
+    if match is None:
         raise ConfigError(f"--why-not {text}: give a word, or a word and its position as in dog@3")
-    word, place = found.groups()
+    word, place = match.groups()
     return word.strip().lower(), None if place is None else int(place) - 1
 
 

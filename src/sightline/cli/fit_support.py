@@ -108,12 +108,12 @@ def _print(report: dict[str, Any]) -> None:
 
     heading = f"{report['pictures']}: {report['words']:,} words, {report['right']:,} right"
     table = Table("score", "AUC", "95 %", "what it is", title=heading, box=None, pad_edge=False)
-    for name, found in report["scores"].items():
-        bounds = "–" if found["auc"] is None else f"{found['low']:.3f}–{found['high']:.3f}"
-        value = "–" if found["auc"] is None else f"{found['auc']:.3f}"
+    for name, row in report["scores"].items():
+        bounds = "–" if row["auc"] is None else f"{row['low']:.3f}–{row['high']:.3f}"
+        value = "–" if row["auc"] is None else f"{row['auc']:.3f}"
         table.add_row(name, value, bounds, MEANING.get(name, "all of them combined"))
     console.print(table)
-    for verdict, found in report["verdicts"].items():
-        share = f", {found['right'] / found['words']:.0%} right" if found["words"] else ""
-        console.print(f"{verdict}: {found['words']:,} words{share}")
+    for verdict, counts in report["verdicts"].items():
+        share = f", {counts['right'] / counts['words']:.0%} right" if counts["words"] else ""
+        console.print(f"{verdict}: {counts['words']:,} words{share}")
     console.print()

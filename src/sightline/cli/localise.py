@@ -96,7 +96,7 @@ def command(
         to_markdown,
     )
 
-    found = []
+    localisations = []
     for run in runs:
         dataset, _ = dataset_for(run, data, images)
         if boxes is not None and not any(image.groundings for image in dataset):
@@ -108,10 +108,10 @@ def command(
             show_progress=True,
         )
         model = load_config(find_checkpoint(run))["model"]["name"]
-        found.append(RunLocalisation(run.name, model, measured))
+        localisations.append(RunLocalisation(run.name, model, measured))
     if figure is not None:
-        plot(found, figure)
-    rows = tabulate(found)
+        plot(localisations, figure)
+    rows = tabulate(localisations)
     if as_json:
         print_json(rows)
         return

@@ -129,8 +129,8 @@ def command(
         learnt = None if training is None else read_training(training)
         varieties = [diversity(system.candidates, learnt) for system in systems]
         if all(any(len(captions) > 1 for captions in system.samples) for system in systems):
-            for system, found in zip(systems, scores, strict=True):
-                found.append(self_cider(system.samples, weights))
+            for system, system_scores in zip(systems, scores, strict=True):
+                system_scores.append(self_cider(system.samples, weights))
     differences = [compare(*pair) for pair in zip(*scores, strict=True)] if against else []
 
     scored = systems[0]
@@ -168,14 +168,14 @@ def _content(
     content["scores"] = {each.name: number(each.corpus) for each in scores}
     if differences:
         content["against"] = {
-            found.name: {
-                "value": number(found.other),
-                "difference": number(found.difference),
-                "low": number(found.low),
-                "high": number(found.high),
-                "p": number(found.p),
+            difference.name: {
+                "value": number(difference.other),
+                "difference": number(difference.difference),
+                "low": number(difference.low),
+                "high": number(difference.high),
+                "p": number(difference.p),
             }
-            for found in differences
+            for difference in differences
         }
     for key, variety in zip(("diversity", "diversity_against"), varieties, strict=False):
         content[key] = asdict(variety)

@@ -36,18 +36,18 @@ def difference_table(
 ) -> Table:
     """Two systems side by side, named by `systems`: scores with their differences, diversity."""
     table = _table(*map(escape, systems), "difference", "95 % interval", "p")
-    for label, found in zip(_labels([d.name for d in differences]), differences, strict=True):
-        low, high = percent(found.low, "+"), percent(found.high, "+")
+    for label, difference in zip(_labels([d.name for d in differences]), differences, strict=True):
+        low, high = percent(difference.low, "+"), percent(difference.high, "+")
         table.add_row(
             label,
-            percent(found.value),
-            percent(found.other),
-            percent(found.difference, "+"),
-            "–" if math.isnan(found.p) else f"{low} to {high}",
-            "–" if math.isnan(found.p) else f"{found.p:.4f}",
+            percent(difference.value),
+            percent(difference.other),
+            percent(difference.difference, "+"),
+            "–" if math.isnan(difference.p) else f"{low} to {high}",
+            "–" if math.isnan(difference.p) else f"{difference.p:.4f}",
         )
-    for (name, value), (_, other) in zip(*map(_cells, varieties), strict=True):
-        table.add_row(name, value, other)
+    for (name, value), (_, against) in zip(*map(_cells, varieties), strict=True):
+        table.add_row(name, value, against)
     return table
 
 
