@@ -75,8 +75,8 @@ def _its_spec_makes_it_again(case: EncoderCase) -> None:
     again = Encoder.from_spec(case.encoder.spec)
     require(again.fingerprint == case.encoder.fingerprint, "another fingerprint")
     with torch.no_grad():
-        one, other = case.encoder.features(case.x), again.features(case.x)
-    require_same(one, other, "features", 0.0)
+        features, remade = case.encoder.features(case.x), again.features(case.x)
+    require_same(features, remade, "features", 0.0)
 
 
 def _stages_follow_one_another(case: EncoderCase) -> None:
@@ -106,9 +106,9 @@ def _lrp_accounts_for_all(case: EncoderCase) -> str | None:
     except NotApplicableError as error:
         return f"lrp does not apply ({error})"
     entered = grid.flatten(1).sum(1)
-    account = (onward * x).flatten(1).sum(1) + absorbed.sum(0)
+    accounted = (onward * x).flatten(1).sum(1) + absorbed.sum(0)
     scale = 1e-3 * grid.abs().flatten(1).sum(1).max().item()  # (single precision, many sums)
-    require_same(account.detach(), entered.detach(), "the account of LRP", scale)
+    require_same(accounted.detach(), entered.detach(), "the account of LRP", scale)
     return None
 
 

@@ -27,32 +27,34 @@ def ask(model: CaptionModel, regions: Regions) -> Targets:
 
 
 def _alone(targets: Targets, b: int) -> Targets:
-    one = slice(b, b + 1)
+    picture = slice(b, b + 1)
     return Targets(
         targets.model,
-        targets.regions[one],
-        targets.tokens[one],
-        targets.places[one],
-        targets.words[one],
+        targets.regions[picture],
+        targets.tokens[picture],
+        targets.places[picture],
+        targets.words[picture],
         targets.encoder,
-        None if targets.x is None else targets.x[one],
+        None if targets.x is None else targets.x[picture],
     )
 
 
-def _require_shapes(found: Attribution, targets: Targets) -> None:
+def _require_shapes(attribution: Attribution, targets: Targets) -> None:
     pictures, words = targets.places.shape
     regions, given = targets.regions.mask.shape[1], targets.tokens.shape[2]
-    require_shape(found.total, (pictures, words), "total (B, N)")
-    require_shape(found.regions, (pictures, words, regions), "regions (B, N, L)")
-    require_shape(found.words, (pictures, words, given), "words (B, N, T)")
-    if found.pixels is not None:
+    require_shape(attribution.total, (pictures, words), "total (B, N)")
+    require_shape(attribution.regions, (pictures, words, regions), "regions (B, N, L)")
+    require_shape(attribution.words, (pictures, words, given), "words (B, N, T)")
+    if attribution.pixels is not None:
         require(targets.x is not None, "pixels: there are none in the question")
         assert targets.x is not None
-        require_shape(found.pixels, (pictures, words, *targets.x.shape[2:]), "pixels (B, N, h, w)")
+        require_shape(
+            attribution.pixels, (pictures, words, *targets.x.shape[2:]), "pixels (B, N, h, w)"
+        )
     for name in ("bias", "epsilon", "encoder"):
-        if (absorbed := getattr(found, name)) is not None:
+        if (absorbed := getattr(attribution, name)) is not None:
             require_shape(absorbed, (pictures, words), f"{name} (B, N)")
-    for name, tensor in found._asdict().items():
+    for name, tensor in attribution._asdict().items():
         require(tensor is None or tensor.isfinite().all(), f"{name}: not finite")
 
 
@@ -72,16 +74,21 @@ def _can_be_explained(case: ModelCase) -> str | None:
     skipped = []
     for name, method in METHODS.builtin.items():
         try:
-            found = method.attribute(targets)
+            attribution = method.attribute(targets)
         except NotApplicableError as error:
             skipped.append(f"{name} does not apply ({error})")
             continue
-        _require_shapes(found, targets)
-        require_same(found.total, logits, f"{name}: total", 1e-7)
-        _require_batch_of_items(name, targets, found)
-        if found.bias is not None and found.epsilon is not None:
-            account = found.regions.sum(-1) + found.words.sum(-1) + found.bias + found.epsilon
-            require_same(account, found.total, f"{name}: the account", 1e-6)
+        _require_shapes(attribution, targets)
+        require_same(attribution.total, logits, f"{name}: total", 1e-7)
+        _require_batch_of_items(name, targets, attribution)
+        if attribution.bias is not None and attribution.epsilon is not None:
+            accounted = (
+                attribution.regions.sum(-1)
+                + attribution.words.sum(-1)
+                + attribution.bias
+                + attribution.epsilon
+            )
+            require_same(accounted, attribution.total, f"{name}: the account", 1e-6)
     require(len(skipped) < len(METHODS.builtin), "; ".join(skipped))
     return "; ".join(skipped) or None
 
@@ -106,10 +113,10 @@ class MethodCase:
 
 def _method_shapes(case: MethodCase) -> None:
     for targets in case.targets:
-        found = case.explain(targets)
-        _require_shapes(found, targets)
+        attribution = case.explain(targets)
+        _require_shapes(attribution, targets)
         logits = targets.model(targets.regions, targets.tokens).logits
-        require_same(found.total, targets.chosen(logits), "total: is to be the logit", 1e-7)
+        require_same(attribution.total, targets.chosen(logits), "total: is to be the logit", 1e-7)
 
 
 def _method_batch(case: MethodCase) -> None:
@@ -122,22 +129,22 @@ def _method_absent(case: MethodCase) -> None:
         mask = targets.regions.mask.clone()
         mask[0, 2] = False
         regions = Regions(targets.regions.vectors, mask, targets.regions.boxes)
-        found = case.explain(ask(targets.model, regions)).regions
-        require((found.transpose(1, 2)[~mask] == 0).all(), "regions: more than nothing")
+        relevance = case.explain(ask(targets.model, regions)).regions
+        require((relevance.transpose(1, 2)[~mask] == 0).all(), "regions: more than nothing")
 
 
 def _method_later(case: MethodCase) -> None:
     for targets in case.targets:
-        found = case.explain(targets)
+        attribution = case.explain(targets)
         later = torch.arange(targets.tokens.shape[2]) > targets.places[..., None]
-        require((found.words[later] == 0).all(), "words: more than nothing for a later word")
+        require((attribution.words[later] == 0).all(), "words: more than nothing for a later word")
         tokens = targets.tokens.clone()
         tokens[..., -1] = (tokens[..., -1] - 3) % (VOCABULARY - 4) + 4
         changed = Targets(targets.model, targets.regions, tokens, targets.places, targets.words)
         before = targets.places < targets.tokens.shape[2] - 1
-        other = case.explain(changed)
-        require_same(found.regions[before], other.regions[before], "regions", 1e-9)
-        require_same(found.words[before], other.words[before], "words", 1e-9)
+        after_change = case.explain(changed)
+        require_same(attribution.regions[before], after_change.regions[before], "regions", 1e-9)
+        require_same(attribution.words[before], after_change.words[before], "words", 1e-9)
 
 
 def _method_pixels(case: MethodCase) -> str | None:
@@ -149,9 +156,9 @@ def _method_pixels(case: MethodCase) -> str | None:
     plain = ask(model, regions)
     question = (plain.tokens, plain.places, plain.words)
     targets = Targets(model, regions, *question, encoder, encoder.normalise(pixels))
-    found = case.explain(targets)
-    _require_shapes(found, targets)
-    return None if found.pixels is not None else "it ends at the regions"
+    attribution = case.explain(targets)
+    _require_shapes(attribution, targets)
+    return None if attribution.pixels is not None else "it ends at the regions"
 
 
 METHOD_LAWS = [

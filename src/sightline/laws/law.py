@@ -76,8 +76,10 @@ def require_shape(tensor: Any, shape: Sequence[int], what: str) -> None:
     )
 
 
-def require_same(one: Tensor, other: Tensor, what: str, tolerance: float = 1e-10) -> None:
+def require_same(actual: Tensor, expected: Tensor, what: str, tolerance: float = 1e-10) -> None:
     """Raise, unless two tensors have the same numbers, up to rounding."""
-    require_shape(one, other.shape, what)
-    difference = (one - other).abs().nan_to_num(float("inf")).max().item() if one.numel() else 0.0
+    require_shape(actual, expected.shape, what)
+    difference = (
+        (actual - expected).abs().nan_to_num(float("inf")).max().item() if actual.numel() else 0.0
+    )
     require(difference <= tolerance, f"{what}: differs by {difference:.2g}")

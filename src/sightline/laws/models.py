@@ -89,13 +89,13 @@ def law(sentence: str) -> Callable[[Check], Check]:
     return add
 
 
-def _require_same(one: Unrolled, other: Unrolled, what: str) -> None:
-    require_same(one.logits, other.logits, f"{what}: logits")
-    require_same(one.attention, other.attention, f"{what}: attention")
-    names, others = sorted(one.signals), sorted(other.signals)
-    require(names == others, f"{what}: signals {names} and {others}")
-    for name, signal in one.signals.items():
-        require_same(signal, other.signals[name], f"{what}: the signal {name}")
+def _require_same(actual: Unrolled, expected: Unrolled, what: str) -> None:
+    require_same(actual.logits, expected.logits, f"{what}: logits")
+    require_same(actual.attention, expected.attention, f"{what}: attention")
+    names, expected_names = sorted(actual.signals), sorted(expected.signals)
+    require(names == expected_names, f"{what}: signals {names} and {expected_names}")
+    for name, signal in actual.signals.items():
+        require_same(signal, expected.signals[name], f"{what}: the signal {name}")
 
 
 def _part(unrolled: Unrolled, *index: slice) -> Unrolled:
@@ -128,9 +128,9 @@ def pass_equals_loop(case: ModelCase) -> None:
 def batch_equals_items(case: ModelCase) -> None:
     together = case.run()
     for i in range(3):
-        one = slice(i, i + 1)
-        alone = case.model(case.regions[one], case.tokens[one])
-        _require_same(_part(together, one), alone, f"picture {i} in a batch and alone")
+        picture = slice(i, i + 1)
+        alone = case.model(case.regions[picture], case.tokens[picture])
+        _require_same(_part(together, picture), alone, f"picture {i} in a batch and alone")
 
 
 @law("captions of one picture do not know of each other")
@@ -183,8 +183,8 @@ def attention_is_a_distribution(case: ModelCase) -> None:
 def everything_matters(case: ModelCase) -> None:
     logits = case.run().logits
     regions = case.regions
-    others = Regions(regions.vectors.flip(0), regions.mask, regions.boxes)
-    change = (case.model(others, case.tokens).logits[[0, 2]] - logits[[0, 2]]).abs().amax(-1)
+    flipped = Regions(regions.vectors.flip(0), regions.mask, regions.boxes)
+    change = (case.model(flipped, case.tokens).logits[[0, 2]] - logits[[0, 2]]).abs().amax(-1)
     require(change.min() > 1e-6, "another picture changes no logit")
     changed = case.tokens.clone()
     changed[:, :, 1] = (case.tokens[:, :, 1] - 4 + 1) % (VOCABULARY - 4) + 4
@@ -197,12 +197,12 @@ def everything_matters(case: ModelCase) -> None:
 
 @law("saving and loading change nothing")
 def saving_and_loading(case: ModelCase) -> None:
-    other = case.create(seed=99)
-    before = other(case.regions, case.tokens).logits
+    model = case.create(seed=99)
+    before = model(case.regions, case.tokens).logits
     with tempfile.TemporaryDirectory() as folder:
         save_file(case.model.state_dict(), Path(folder) / "model.safetensors")
-        other.load_state_dict(load_file(Path(folder) / "model.safetensors"))
-    after = other(case.regions, case.tokens).logits
+        model.load_state_dict(load_file(Path(folder) / "model.safetensors"))
+    after = model(case.regions, case.tokens).logits
     require(not torch.allclose(before, after), "its weights do not depend on the random seed")
     require_same(after, case.run().logits, "logits after loading", 0.0)
 

@@ -96,7 +96,7 @@ def _gradients_reach_parameters(case: ObjectiveCase) -> str | None:
     return f"no gradient reaches {', '.join(idle)}" if idle else None
 
 
-def _a_stand_in_weighs_nothing(case: ObjectiveCase) -> None:
+def _weight_zero_weighs_nothing(case: ObjectiveCase) -> None:
     for name, term in case.terms(case.create(), case.batch(weight=0.0)).items():
         require(
             term.total.item() == 0, f"{name}: is {term.total.item():.2g} for a batch of weight 0"
@@ -112,17 +112,21 @@ def _state_goes_through_a_checkpoint(case: ObjectiveCase) -> None:
     objective.observe(_values(case.terms(objective)))
     state = json.loads(json.dumps(objective.state()))
     require(isinstance(state, dict), "state: must be a dictionary of numbers")
-    other = case.create()
-    other.load_state(state)
-    require(other.state() == objective.state(), f"state: {other.state()}, not {objective.state()}")
-    one, two = _values(case.terms(objective)), _values(case.terms(other))
-    for name in one:
-        require(abs(one[name] - two[name]) < 1e-9, f"{name}: another one after loading its state")
+    loaded = case.create()
+    loaded.load_state(state)
+    require(
+        loaded.state() == objective.state(), f"state: {loaded.state()}, not {objective.state()}"
+    )
+    before, after = _values(case.terms(objective)), _values(case.terms(loaded))
+    for name in before:
+        require(
+            abs(before[name] - after[name]) < 1e-9, f"{name}: another one after loading its state"
+        )
 
 
 OBJECTIVE_LAWS = [
     Law("terms are finite numbers", _terms_are_finite),
     Law("gradients reach the captioner", _gradients_reach_parameters),
-    Law("a batch of weight 0 weighs nothing", _a_stand_in_weighs_nothing),
+    Law("a batch of weight 0 weighs nothing", _weight_zero_weighs_nothing),
     Law("its state goes through a checkpoint", _state_goes_through_a_checkpoint),
 ]
