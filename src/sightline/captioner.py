@@ -151,8 +151,8 @@ class Captioner:
         """A picture whose regions are known by its name; it is blank if only they are there."""
         regions = collate([encoder.look_up(picture)])
         regions = Regions(regions.vectors.half().float(), regions.mask, regions.boxes)
-        there = Path(picture).exists()  # type: ignore[arg-type]
-        image = self.open(picture) if there else new_image("RGB", _BLANK, "white")
+        exists = Path(picture).exists()  # type: ignore[arg-type]
+        image = self.open(picture) if exists else new_image("RGB", _BLANK, "white")
         whole = torch.tensor([[0.0, 0.0, 1.0, 1.0]], device=self.device)
         no_pixels = torch.empty(1, 0, 0, 3, dtype=torch.uint8, device=self.device)
         return EncodedPicture(image, no_pixels, whole, regions.to(self.device))
@@ -247,16 +247,16 @@ class Captioner:
         1
         """
         ids = [self.vocabulary.id(said.text) for said in caption.words]
-        (other,) = self._ids([word])
-        if place is None and other in ids:
+        (word_id,) = self._ids([word])
+        if place is None and word_id in ids:
             raise ConfigError(
                 f"the caption does say '{word}'; to ask about another position, give it"
             )
         if place is not None and not 0 <= place <= len(ids):
             raise ConfigError(f"the caption has {len(ids)} words, and no position {place}")
-        if place is not None and ids[place : place + 1] == [other]:
+        if place is not None and ids[place : place + 1] == [word_id]:
             raise ConfigError(f"the caption does say '{word}' there; give another position")
-        rows = [[*ids[:before], other] for before in range(len(ids) + 1)]
+        rows = [[*ids[:before], word_id] for before in range(len(ids) + 1)]
         words = [row.words[-1] for row in self._read(self.encode(picture), rows, alternatives=5)]
         everywhere = tuple(candidate.log_probability for candidate in words)
         if place is None:
@@ -436,10 +436,10 @@ class Captioner:
         else:
             said = self.read(shown, caption)
             said = self.check(shown, said) if self.can_check else said
-        others = [self.counterfactual(shown, said, word, place) for word, place in why_not]
+        counterfactuals = [self.counterfactual(shown, said, word, place) for word, place in why_not]
         targets: list[Target] = [
             *_places(said, words),
-            *((other.place, other.word.text) for other in others),
+            *((each.place, each.word.text) for each in counterfactuals),
         ]
         if not targets:
             raise ConfigError(
@@ -457,7 +457,7 @@ class Captioner:
                 skipped[method] = str(error)
                 if len(skipped) == len(methods):
                     raise
-        return Report(name, shown.image, said, tuple(explanations), tuple(others), skipped)
+        return Report(name, shown.image, said, tuple(explanations), tuple(counterfactuals), skipped)
 
 
 def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:

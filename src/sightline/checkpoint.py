@@ -191,23 +191,23 @@ def pack_checkpoint(
     if folder.exists() and not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder}: is not a checkpoint; choose a new folder")
     configs = [load_config(source) for source in sources]
-    for source, other in zip(sources[1:], configs[1:], strict=True):
-        if _make(other) != _make(configs[0]):
+    for source, config in zip(sources[1:], configs[1:], strict=True):
+        if _make(config) != _make(configs[0]):
             raise CheckpointError(
                 f"{source}: has another model, encoder or vocabulary than {sources[0]}"
             )
     source, config = sources[0], configs[0]
-    models = [load_model(own, config)[0] for own in sources]
+    models = [load_model(path, config)[0] for path in sources]
     trainable = None
     if "tuned" in config:
         start = config["tuned"]["from"]
         trainable = _mean(
-            [TrainableStages(load_encoder(own, config), start) for own in sources]
+            [TrainableStages(load_encoder(path, config), start) for path in sources]
         ).half()
     classifier = load_classifier(source) if has_classifier(source) and len(sources) == 1 else None
     card = (source / "README.md").read_text("utf-8") if card is None else card
     if len(sources) > 1:
-        config = config | {"training": {"mean_of": [own.get("training") for own in configs]}}
+        config = config | {"training": {"mean_of": [each.get("training") for each in configs]}}
     config = config | {"decoding": config.get("decoding", {}) | decoding}
     save_checkpoint(folder, _mean(models).half(), config, card, trainable=trainable)
     if classifier is not None:
@@ -222,10 +222,10 @@ def _make(config: dict[str, Any]) -> list[Any]:
 
 def _mean(modules: Sequence[Module]) -> Module:
     """The first of them, with the mean weights of all."""
-    first, *others = (module.state_dict() for module in modules)
+    first, *rest = (module.state_dict() for module in modules)
     for name, tensor in first.items():
-        for other in others:
-            tensor += other[name]
+        for state in rest:
+            tensor += state[name]
         tensor /= len(modules)
     return modules[0]
 

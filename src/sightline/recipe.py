@@ -254,8 +254,8 @@ class Recipe:
             given = {f.name: getattr(phase, f.name) for f in fields(phase)}
             changes = {name: value for name, value in given.items() if value is not None}
             if phase.encoder is not None:
-                own = {name: v for name, v in vars(phase.encoder).items() if v is not None}
-                changes["encoder"] = replace(before.encoder, **own)
+                settings = {name: v for name, v in vars(phase.encoder).items() if v is not None}
+                changes["encoder"] = replace(before.encoder, **settings)
             phases.append(replace(before, **changes))
         return phases
 
