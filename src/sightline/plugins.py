@@ -105,10 +105,10 @@ class Registry(Generic[Entry]):
                     f"plug-in {offer.module}: '{offer.name}' is the name of one of Sightline's own "
                     f"{self.kind}; give it another"
                 )
-            other = offers.setdefault(offer.name, offer)
-            if other.module != offer.module:
+            first = offers.setdefault(offer.name, offer)
+            if first.module != offer.module:
                 raise ConfigError(
-                    f"plug-ins {other.module} and {offer.module}: both have a '{offer.name}' among "
+                    f"plug-ins {first.module} and {offer.module}: both have a '{offer.name}' among "
                     f"their {self.kind}; use one of them"
                 )
         return offers

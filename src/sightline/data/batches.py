@@ -143,12 +143,12 @@ def captions_in_turn(counts: Sequence[int], number: int, *, seed: int, epoch: in
     >>> sorted([*first.tolist(), *second.tolist()])
     [0, 1, 2, 3]
     """
-    there = np.asarray(counts)[:, None]
-    most = int(there.max())
+    available = np.asarray(counts)[:, None]
+    most = int(available.max())
     number = min(number, most)
     round_number, turn = divmod(epoch, -(-most // number))  # epochs that a round takes
-    keys = np.random.default_rng((seed, round_number, number)).random((len(there), most))
-    keys[np.arange(most) >= there] = np.inf
-    places = (turn * number + np.arange(number)) % there
+    keys = np.random.default_rng((seed, round_number, number)).random((len(available), most))
+    keys[np.arange(most) >= available] = np.inf
+    places = (turn * number + np.arange(number)) % available
     chosen = np.take_along_axis(keys.argsort(1), places, 1)
     return [row[:count] for row, count in zip(chosen, counts, strict=True)]
