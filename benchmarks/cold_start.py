@@ -49,9 +49,9 @@ def main() -> None:
         outside = {"start and end Python": total - sum(steps.values())}
         rounds.append({**outside, **steps, "sightline caption": command})
     print("step                     seconds   of the command")
-    of_all = statistics.median(one["sightline caption"] for one in rounds)
+    of_all = statistics.median(seconds["sightline caption"] for seconds in rounds)
     for step in rounds[0]:
-        took = statistics.median(one[step] for one in rounds)
+        took = statistics.median(seconds[step] for seconds in rounds)
         print(f"{step:22} {took:9.2f} {100 * took / of_all:13.0f} %")
 
 

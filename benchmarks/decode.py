@@ -78,7 +78,7 @@ def compare(name: str, size: Size, rounds: int) -> None:
 
 def gain(taken: dict[int, list[float]], batch: int) -> str:
     """How many times faster than single pictures: the median of the rounds, and their range."""
-    gains = [one / many for one, many in zip(taken[1], taken[batch], strict=True)]
+    gains = [single / batched for single, batched in zip(taken[1], taken[batch], strict=True)]
     return f"{statistics.median(gains):.2f} ({min(gains):.2f}-{max(gains):.2f})"
 
 
@@ -103,8 +103,8 @@ def caption_all(model: CaptionModel, vectors: torch.Tensor, batch: int) -> list[
     for part in vectors.split(batch):
         boxes = torch.zeros(len(part), part.shape[1], 4)
         mask = torch.ones(part.shape[:2], dtype=torch.bool)
-        found = beam_search(model, model.encode(Regions(part, mask, boxes)), OPTIONS)
-        lengths += (found.tokens[:, 0] > END).sum(-1).tolist()
+        hypotheses = beam_search(model, model.encode(Regions(part, mask, boxes)), OPTIONS)
+        lengths += (hypotheses.tokens[:, 0] > END).sum(-1).tolist()
     return lengths
 
 

@@ -39,7 +39,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             unround(packed, Path(folder), draw)
             said = captions(Path(folder), pictures)
-        same = sum(one == other for one, other in zip(rounded, said, strict=True))
+        same = sum(before == after for before, after in zip(rounded, said, strict=True))
         print(f"draw {draw}: the same for {same} of {len(pictures)}")
 
 

@@ -46,7 +46,9 @@ def main() -> None:
     rounds = [(run("give back"), run("keep")) for _ in range(parser.parse_args().rounds)]
     print("work                 seconds     kept    ratio")
     for name in rounds[0][0]:
-        given_back, kept = (statistics.median(one[i][name] for one in rounds) for i in (0, 1))
+        given_back, kept = (
+            statistics.median(seconds[i][name] for seconds in rounds) for i in (0, 1)
+        )
         print(f"{name:18} {given_back:9.2f} {kept:8.2f} {given_back / kept:8.2f}")
 
 
@@ -54,8 +56,8 @@ def run(kind: str) -> dict[str, float]:
     """Seconds of each kind of work, in a process of its own."""
     command = [sys.executable, "-c", WORK, kind, str(PICTURE)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    seconds: dict[str, float] = json.loads(done.stdout)
+    return seconds
 
 
 if __name__ == "__main__":

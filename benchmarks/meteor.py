@@ -77,9 +77,11 @@ def marked(rng: random.Random, text: str) -> str:
 
 def nearest(rng: random.Random, text: str, pool: list[str]) -> str:
     """Of some captions of other pictures the one that shares most words, as a captioner's would."""
-    own = set(text.split())
-    drawn = (other.split() for other in rng.sample(pool, 60))
-    return " ".join(max(drawn, key=lambda other: len(own & set(other)) / (1 + len(other))))
+    words = set(text.split())
+    captions = (caption.split() for caption in rng.sample(pool, 60))
+    return " ".join(
+        max(captions, key=lambda caption: len(words & set(caption)) / (1 + len(caption)))
+    )
 
 
 def coco_sets(images: int) -> Iterator[tuple[str, CaptionSet]]:

@@ -44,17 +44,19 @@ def main() -> None:
         print(json.dumps(measure(arguments.alone)))
         return
     names = arguments.model or list_models()
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    measured: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(arguments.rounds):
         for name in names:
             command = [sys.executable, __file__, "--alone", name]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found[name].append(json.loads(done.stdout))
+            measured[name].append(json.loads(done.stdout))
     threads = torch.get_num_threads()
     print(f"{PICTURES} pictures of {REGIONS} regions, {threads} threads, {arguments.rounds} rounds")
     print("model                 parameters  training captions/s  beam-5 captions/s  peak memory")
     for name in names:
-        middle = {key: statistics.median(row[key] for row in found[name]) for key in found[name][0]}
+        middle = {
+            key: statistics.median(row[key] for row in measured[name]) for key in measured[name][0]
+        }
         print(
             f"{name:20}  {middle['parameters'] / 1e6:8.1f} M  {middle['training']:19.0f}  "
             f"{middle['decoding']:17.0f}  {middle['memory']:8.2f} GB"

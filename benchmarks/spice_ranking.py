@@ -142,9 +142,9 @@ def wrong_captions(
     content = set(words) - {"a", "the", "an", ".", "is", "are", "of", "and", "in", "on", "with"}
     others = [
         text
-        for other in rng.sample(sorted(captions), 200)
-        if other != picture
-        for text in captions[other]
+        for name in rng.sample(sorted(captions), 200)
+        if name != picture
+        for text in captions[name]
     ]
     yield "similar picture", max(others, key=lambda text: len(content & set(text.lower().split())))
     for kind, choices in (("colour", COLOURS), ("count", COUNTS), ("object", OBJECTS)):
@@ -154,10 +154,11 @@ def wrong_captions(
             at = rng.choice(places)
             changed[at] = rng.choice([word for word in choices if word != words[at]])
             yield kind, " ".join(changed)
-    if found := list(_PLACE.finditer(right.lower())):
-        match = rng.choice(found)
-        other = rng.choice([place for place in PLACES if place != match.group()])
-        yield "relation", right.lower()[: match.start()] + other + right.lower()[match.end() :]
+    text = right.lower()
+    if matches := list(_PLACE.finditer(text)):
+        match = rng.choice(matches)
+        replacement = rng.choice([place for place in PLACES if place != match.group()])
+        yield "relation", text[: match.start()] + replacement + text[match.end() :]
 
 
 def right_against_wrong(
@@ -177,9 +178,9 @@ def right_against_wrong(
             pairs[kind].append((at, len(candidates)))
             candidates.append(wrong)
         references += [rest] * (len(candidates) - at)
-    print({kind: len(found) for kind, found in pairs.items()})
+    print({kind: len(kind_pairs) for kind, kind_pairs in pairs.items()})
     return {
-        name: {kind: preferred(values, found) for kind, found in pairs.items()}
+        name: {kind: preferred(values, kind_pairs) for kind, kind_pairs in pairs.items()}
         for name, tool in tools.items()
         for values in [tool(candidates, references)]
     }

@@ -22,7 +22,7 @@ from sightline.regions import Regions
 from sightline.support.classifier import score_words
 from sightline.text.vocabulary import Vocabulary
 
-STAND_INS = 9  # a blank and eight pictures
+REFERENCES = 9  # a blank and eight pictures
 CAPTION = "a brown dog runs through the grass with a ball"
 
 
@@ -34,10 +34,10 @@ def main() -> None:
     encoder = create_encoder("efficientnet_lite2")
     size = encoder.preprocessing.size
     torch.manual_seed(0)
-    pixels = torch.randint(256, (STAND_INS, size, size, 3), dtype=torch.uint8)
-    windows = torch.tensor([[0.0, 0.0, 1.0, 1.0]]).repeat(STAND_INS, 1)
-    seen = encoder(pixels, windows)
-    reference_regions = Regions(seen.vectors.detach(), seen.mask, seen.boxes)
+    pixels = torch.randint(256, (REFERENCES, size, size, 3), dtype=torch.uint8)
+    windows = torch.tensor([[0.0, 0.0, 1.0, 1.0]]).repeat(REFERENCES, 1)
+    encoded = encoder(pixels, windows)
+    reference_regions = Regions(encoded.vectors.detach(), encoded.mask, encoded.boxes)
     words = sorted(set(CAPTION.split()))
     vocabulary = Vocabulary([*words, *(f"word{n}" for n in range(2_536 - len(words)))])
     options = BeamOptions(constraints=Constraints(min_length=10, max_length=10))

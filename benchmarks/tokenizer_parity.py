@@ -52,13 +52,13 @@ def main() -> None:
     captions = [caption.replace("\n", " ") for caption in captions]
     expected = java_tokens(captions)
     start = time.process_time()
-    found = [tokenize(caption) for caption in captions]
+    tokenized = [tokenize(caption) for caption in captions]
     seconds = time.process_time() - start
-    rows = zip(captions, found, expected, strict=True)
+    rows = zip(captions, tokenized, expected, strict=True)
     different = [row for row in rows if row[1] != row[2]]
     for caption, ours, theirs in different:
         print(f"{caption!r}\n  ours   {' '.join(ours)}\n  theirs {' '.join(theirs)}")
-    again = sum(tokenize(" ".join(tokens)) != tokens for tokens in found)
+    again = sum(tokenize(" ".join(tokens)) != tokens for tokens in tokenized)
     count = len(captions)
     rate = 1e5 * len(different) / count
     print(f"\n{len(different)} of {count:,} captions differ: {rate:.1f} in 100,000")
