@@ -28,8 +28,8 @@ def fit_logistic(x: Floats, right: NDArray[np.bool_], penalty: float = 1.0) -> L
     that probabilities are right on average. A feature that never changes weighs nothing.
 
     >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> found = fit_logistic(x, np.array([False, True, False, True]))
-    >>> float(found.predict(x).sum().round(6)), bool(found.weights[0] > 0)
+    >>> fitted = fit_logistic(x, np.array([False, True, False, True]))
+    >>> float(fitted.predict(x).sum().round(6)), bool(fitted.weights[0] > 0)
     (2.0, True)
     """
     mean, scale = x.mean(0), x.std(0)

@@ -58,5 +58,5 @@ def create_objective(options: dict[str, Any]) -> Objective:
     """
     name = str(options.get("name", "cross_entropy"))
     entry = OBJECTIVES.find(name)
-    others = {key: value for key, value in options.items() if key != "name"}
-    return entry.build(from_dict(entry.options, others, f"objective {name}"))
+    settings = {key: value for key, value in options.items() if key != "name"}
+    return entry.build(from_dict(entry.options, settings, f"objective {name}"))
