@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from sightline.encoders.encoder import Encoder
+from sightline.encoders.precomputed_encoder import PRECOMPUTED, PrecomputedEncoder
 from sightline.encoders.registry import ENCODERS
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
@@ -246,9 +247,12 @@ def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Voca
 
 def load_encoder(folder: Path, config: dict[str, Any]) -> Encoder:
     """The image encoder, with the weights that were trained with the captioner, if any were."""
-    for name in config["encoder"]["name"].split("+"):
+    spec = config["encoder"]
+    if spec["name"] == PRECOMPUTED:
+        return PrecomputedEncoder(Path(spec["features"]), spec["dim"])
+    for name in spec["name"].split("+"):
         _require(ENCODERS, name, folder, config)
-    encoder = Encoder.from_spec(config["encoder"])
+    encoder = Encoder.from_spec(spec)
     if "tuned" in config:
         trainable = TrainableStages(encoder, config["tuned"]["from"])
         load_weights(folder, encoder=trainable)

@@ -140,7 +140,7 @@ def test_several_pictures_together(method, captioner, examples, monkeypatch):
             assert one.heatmap.shape == (picture.height, picture.width)
             assert_same(one, other, 1e-4)
     assert captioner.explain([], []) == []
-    with pytest.raises(ConfigError, match="1 captions of 3 pictures"):
+    with pytest.raises(ConfigError, match="1 captions for 3 pictures"):
         captioner.explain(pictures, ["a cat"])
 
 

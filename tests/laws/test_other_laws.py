@@ -183,7 +183,7 @@ def encoder(change: str) -> EncoderEntry:
         ("wide", "grid and width are what its entry says, at every stage", "(2, 64, 6), not (2, 6"),
         ("shared", "a batch equals its pictures one by one", "picture 0 in a batch and alone"),
         ("noisy", "it is frozen and deterministic", "features of two runs: differs by"),
-        ("random", "its spec makes it again", "has other content than asked for"),
+        ("random", "its spec makes it again", "has different content than expected"),
         ("apart", "stages follow one another", "stage3: does not go on from the one before"),
         ("detached", "gradients reach the picture", ""),
     ],

@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -115,8 +116,7 @@ def encode_pictures(
     def encode(batch: list[Prepared]) -> tuple[list[bytes], Regions, NDArray[np.float32]]:
         pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))
         windows = np.array([prepared.window for prepared in batch], np.float32)
-        half = torch.autocast(device.type, torch.bfloat16, enabled=cache.precision == "bf16")
-        with torch.inference_mode(), half:
+        with torch.inference_mode(), _precision(cache, device):
             regions = encoder(pixels.to(device), torch.from_numpy(windows).to(device))
         return [prepared.key for prepared in batch], regions, windows
 
@@ -181,6 +181,13 @@ def encode_all(
             what, remedy = "pictures' features", "make them, or leave these pictures out"
         raise DataError(f"{len(errors)} {what} cannot be read, the first: {errors[0]}; {remedy}")
     return cache
+
+
+def _precision(cache: RegionCache, device: torch.device) -> AbstractContextManager[Any]:
+    """The number format that a cache is filled in."""
+    if cache.precision == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
 
 
 def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator[_Out]:

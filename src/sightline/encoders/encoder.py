@@ -105,18 +105,14 @@ class Encoder(nn.Module):
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "Encoder":
         """The encoder that a `spec` (of a checkpoint, say) describes."""
-        if spec["name"] == "precomputed":
-            from sightline.encoders.precomputed_encoder import PrecomputedEncoder
-
-            return PrecomputedEncoder(Path(spec["features"]), spec["dim"])
         return create_encoder(**spec)
 
 
 class SideBySide(Encoder):
     """Several encoders of one grid: a region has the vectors of all, one after another.
 
-    Each has three channels of the input for itself, in its own normalisation, so that what a word
-    is multipliers back to there adds up to what all of them saw of the picture.
+    Each has three channels of the input for itself, in its own normalisation, so that a word's
+    attribution there adds up to what all of them saw of the picture.
 
     >>> encoder = create_encoder("efficientnet_lite0+efficientnet_lite1", size=64)
     >>> encoder.dim, encoder.grid, encoder.stage

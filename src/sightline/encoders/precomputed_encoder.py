@@ -17,6 +17,7 @@ from sightline.encoders.preprocessing import Preprocessing
 from sightline.errors import DataError, PictureError, SightlineError
 from sightline.regions import Regions
 
+PRECOMPUTED = "precomputed"  # the name by which a recipe asks for it
 _SHOWN_SIZE = 224  # pictures are opened at twice this, to be shown
 
 
@@ -107,7 +108,7 @@ class PrecomputedEncoder(Encoder):
     def __init__(self, features: Path, dim: int | None = None) -> None:
         nn.Module.__init__(self)
         self.files = FeatureFiles(features.expanduser().absolute())
-        self.name, self.stage, self.grid = "precomputed", "regions", (0, 0)
+        self.name, self.stage, self.grid = PRECOMPUTED, "regions", (0, 0)
         self.preprocessing = Preprocessing(_SHOWN_SIZE)
         # A checkpoint knows the width, and loads without the files.
         self.dim = dim or self.files.width()
