@@ -133,7 +133,7 @@ def test_from_training_to_explanations(recipe: Path, features: Path, tmp_path: P
 
     features.rename(tmp_path / "elsewhere")  # the captioner loads without them
     moved = Captioner.load(run, device="cpu")
-    with pytest.raises((DataError, PictureError), match=r"has no features|is no file"):
+    with pytest.raises((DataError, PictureError), match=r"has no features|is not a file"):
         moved.caption(absent)
 
 
