@@ -109,7 +109,8 @@ def test_a_run_and_its_dev_evaluations_stay_on_the_device_and_resume_bit_for_bit
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     trainer = make_trainer(tiny_recipe, whole, *REGIMES[regime])
-    assert {p.device for p in trainer.encoder.parameters()} == {ACCELERATOR}
+    readers = [trainer.encoder, *map(trainer.regions._reader, trainer.phases)]
+    assert {p.device for reader in readers for p in reader.parameters()} == {ACCELERATOR}
     trainer.train()
     # Killed in the middle of each epoch.
     for after in (4, 8):
