@@ -246,11 +246,11 @@ def test_arrays_are_pictures() -> None:
 @pytest.mark.parametrize(
     ("array", "says"),
     [
-        (np.zeros((4, 4), np.float32), "an array of float32 is no picture: take bytes"),
-        (np.zeros((4, 4, 3), np.uint16), "an array of uint16 is no picture: take bytes"),
-        (np.zeros((4, 4, 2), np.uint8), r"shape \(4, 4, 2\) is no picture"),
-        (np.zeros((0, 4, 3), np.uint8), r"shape \(0, 4, 3\) is no picture"),
-        (np.zeros(4, np.uint8), r"shape \(4,\) is no picture"),
+        (np.zeros((4, 4), np.float32), "an array of float32 is not a picture: use bytes"),
+        (np.zeros((4, 4, 3), np.uint16), "an array of uint16 is not a picture: use bytes"),
+        (np.zeros((4, 4, 2), np.uint8), r"shape \(4, 4, 2\) is not a picture"),
+        (np.zeros((0, 4, 3), np.uint8), r"shape \(0, 4, 3\) is not a picture"),
+        (np.zeros(4, np.uint8), r"shape \(4,\) is not a picture"),
     ],
 )
 def test_other_arrays_are_refused_in_one_line(array: np.ndarray, says: str) -> None:

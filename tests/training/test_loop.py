@@ -122,21 +122,22 @@ def call(*arguments, **options):
 setattr(place, name, call)
 main()
 """
-TRAINER, LOOP, CHECKPOINT = (
+TRAINER, STORE, CHECKPOINT = (
     "sightline.training.loop:Trainer",
-    "sightline.training.loop",
+    "sightline.training.store",
     "sightline.checkpoint",
 )
 # For each regime another moment, and the checkpoint that it goes on from.
 MOMENTS = {
     "cross_entropy": (TRAINER, "step", 6, 4),
-    "variational": (CHECKPOINT, "save_file", 8, 8),  # half a checkpoint is written
+    "some captions": (TRAINER, "step", 10, 8),
+    "reinforce": (CHECKPOINT, "save_file", 8, 8),  # half a checkpoint is written
     "then self_critical": (TRAINER, "step", 18, 16),
     "then lrp_inference": (TRAINER, "_next_phase", 1, 12),
     "aligned": (TRAINER, "evaluate", 1, 8),
     "then adversarial": (TRAINER, "evaluate", 2, 20),
     "then trained encoder, averaged": (CHECKPOINT, "save_file", 13, 16),
-    "then trained encoder, of cuts": (LOOP, "write_pointers", 7, 16),  # one has no name yet
+    "then trained encoder, of cuts": (STORE, "write_pointers", 7, 16),  # one has no name yet
 }
 
 
