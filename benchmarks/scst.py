@@ -71,19 +71,19 @@ def compare_draws(
     assert isinstance(objective, SelfCritical)
     objective.prepare(images, vocabulary)
     reward = objective.reward
-    ways = {"running sums": stepwise.draw, "multinomial": multinomial}
+    ways = {"running sums": stepwise.sample_words, "multinomial": multinomial}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     alone: dict[str, list[float]] = {way: [] for way in ways}
     chances = torch.rand(pictures, 5, len(vocabulary)).softmax(-1)
     for _ in range(rounds):
-        for way, draw in ways.items():
+        for way, sample_words in ways.items():
             objective.reward = reward
-            with patch.object(stepwise, "draw", draw):
+            with patch.object(stepwise, "sample_words", sample_words):
                 steps, _ = measure(objective, model, len(vocabulary), pictures, 1)
             seconds[way] += steps
             began = time.perf_counter()
             for _ in range(20):
-                draw(chances, torch.Generator())
+                sample_words(chances, torch.Generator())
             alone[way].append(time.perf_counter() - began)
     fast, slow = ways
     for what, times in (("a draw", alone), ("a step", seconds)):

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.decoding.constraints import Constraints
-from sightline.decoding.stepwise import SampleOptions, draw, greedy, sample, truncate
+from sightline.decoding.stepwise import SampleOptions, greedy, sample, sample_words, truncate
 from sightline.decoding.words import describe_words
 from sightline.errors import ConfigError
 from sightline.text.vocabulary import END, PAD
@@ -40,7 +40,7 @@ class TestDraw:
         weights[:, [0, 7, 8, 49]] = 0
         chances = weights / weights.sum(-1, keepdim=True)
         rows = 40_000
-        drawn = draw(chances[:, None].expand(2, rows, 50), torch.Generator().manual_seed(1))
+        drawn = sample_words(chances[:, None].expand(2, rows, 50), torch.Generator().manual_seed(1))
         assert drawn.shape == (2, rows)
         for chance, words in zip(chances, drawn, strict=True):
             counts = torch.bincount(words, minlength=50)
@@ -51,7 +51,9 @@ class TestDraw:
 
     def test_the_same_seed_draws_the_same_words(self):
         chances = torch.rand(4, 5, 30).softmax(-1)
-        first, again, other = (draw(chances, torch.Generator().manual_seed(s)) for s in (3, 3, 4))
+        first, again, other = (
+            sample_words(chances, torch.Generator().manual_seed(s)) for s in (3, 3, 4)
+        )
         assert torch.equal(first, again)
         assert not torch.equal(first, other)
 
@@ -60,10 +62,10 @@ class TestDraw:
         monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.full(shape, point))
         # Seven sevenths add up to something else than one.
         chances = torch.tensor([0.0, *[1 / 7] * 7, 0.0, 0.0]).expand(3, 2, -1)
-        words = draw(chances, torch.Generator())
+        words = sample_words(chances, torch.Generator())
         assert (words == (1 if point == 0 else 7)).all()
         certain = torch.tensor([[0.0, 0.0, 1.0, 0.0]])
-        assert draw(certain, torch.Generator()).tolist() == [2]
+        assert sample_words(certain, torch.Generator()).tolist() == [2]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

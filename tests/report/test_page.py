@@ -165,9 +165,9 @@ def test_every_explanation_has_its_map_its_shares_and_its_sum(page: Page) -> Non
     ]
     # Of the picture 3 - 1.5, of the words -0.25.
     assert [row["number"] for row in why["shares"]] == ["86 %", "14 %"]
-    numbers = [float(row["number"]) for row in why["ledger"]]
+    numbers = [float(row["number"]) for row in why["parts"]]
     assert numbers == [1.5, -0.25, 0.25, 0, 1.5]
-    assert "ledger" not in explanations[6]  # attention adds up to nothing
+    assert "parts" not in explanations[6]  # attention adds up to nothing
     assert "shares" not in explanations[6]
     assert [method["name"] for method in page.data["methods"]] == ["lrp", "attention"]
     radios = page.of("input", type="radio", name="method")

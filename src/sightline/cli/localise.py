@@ -88,7 +88,7 @@ def command(
     from sightline.checkpoint import find_checkpoint, load_config
     from sightline.data.boxes import read_boxes
     from sightline.evaluation.localisation import (
-        METHODS,
+        COMPARED,
         RunLocalisation,
         localise,
         plot,
@@ -104,7 +104,7 @@ def command(
         measured = localise(
             Captioner.load(run, device=device),
             dataset.split(split)[:pictures],
-            methods or METHODS,
+            methods or COMPARED,
             show_progress=True,
         )
         model = load_config(find_checkpoint(run))["model"]["name"]

@@ -54,19 +54,19 @@ def sample(model: CaptionModel, memory: Memory, options: SampleOptions) -> Hypot
 
     def pick(allowed: Tensor) -> Tensor:
         probabilities = truncate(allowed / options.temperature, options.top_k, options.top_p)
-        return draw(probabilities, generator)
+        return sample_words(probabilities, generator)
 
     return _loop(model, memory, options.samples, options.constraints, pick)
 
 
-def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
+def sample_words(probabilities: Tensor, generator: torch.Generator) -> Tensor:
     """A word `(...)` from each distribution `(..., V)`; never one of probability zero.
 
     `torch.multinomial` draws a number for every word of the vocabulary, this one for every row. On
     other devices than processors running sums are added up in any order, so that one may fall
     from a word to the next, where a search by halves could end at an impossible one.
 
-    >>> draw(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.Generator())
+    >>> sample_words(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.Generator())
     tensor([1, 0])
     """
     if probabilities.device.type != "cpu":

@@ -27,7 +27,7 @@ from sightline.metrics.bootstrap import compare, interval
 from sightline.metrics.score import Floats, Score
 from sightline.progress import progress
 
-METHODS = ("attention", "grad_cam", "guided_grad_cam", "lrp")
+COMPARED = ("attention", "grad_cam", "guided_grad_cam", "lrp")
 """Those of the paper."""
 
 THRESHOLDS = np.arange(10) / 10
@@ -105,7 +105,7 @@ def correctness(relevance: NDArray[Any], mask: NDArray[np.bool_]) -> Floats:
 def localise(
     captioner: Captioner,
     images: Sequence[CaptionedImage],
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = COMPARED,
     *,
     show_progress: bool = False,
 ) -> list[Localisation]:

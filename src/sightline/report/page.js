@@ -49,8 +49,8 @@ function describe(index, why) {
     parts.push(make("h3", "", "The previous words"), bars(why.before));
   }
   parts.push(make("h3", "", "Alternatives at this position"), bars(word.alternatives));
-  if (why?.ledger) {
-    parts.push(make("h3", "", "Where the score comes from"), bars(why.ledger));
+  if (why?.parts) {
+    parts.push(make("h3", "", "Where the score comes from"), bars(why.parts));
   }
   find("details").replaceChildren(...parts);
 }

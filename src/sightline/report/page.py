@@ -222,7 +222,7 @@ def _explanation(why: Explanation, word: int) -> dict[str, Any]:
             "total": why.total,
         }
         largest = max(map(abs, parts.values())) or 1.0
-        content["ledger"] = [
+        content["parts"] = [
             _bar(name, value / largest, f"{value:+.2f}", signed=True)
             for name, value in parts.items()
         ]

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.decoding.constraints import Constraints, constrain_
-from sightline.decoding.stepwise import SampleOptions, draw, sample
+from sightline.decoding.stepwise import SampleOptions, sample, sample_words
 from sightline.models.interface import CaptionModel, Memory, select_rows
 from sightline.text.vocabulary import END, PAD, START
 
@@ -47,7 +47,7 @@ def sample_with_rollouts(
         logits, state, *_ = captioner.step(tokens[:, :, -1], state, memory)
         allowed = functional.log_softmax(logits, -1, dtype=torch.float32)
         constrain_(allowed, tokens, limits)
-        words = draw(functional.softmax(allowed, -1), generator)[..., None]
+        words = sample_words(functional.softmax(allowed, -1), generator)[..., None]
         tokens = torch.cat([tokens, words], 2)
         ended = ((words == END) | (words == PAD)).squeeze(2)
         if ended.all():
