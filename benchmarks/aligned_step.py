@@ -2,8 +2,8 @@
 
     python benchmarks/aligned_step.py [--rounds 5] [--length 12]
 
-The models are those of `recipes/flickr8k`: 32 pictures of 81 regions, five captions each. Plain and
-aligned steps are taken in turn. Prints their ratio, which should be at most 2.
+The models are those of the Flickr8k recipes: 32 pictures of 81 regions, five captions each. Plain
+and aligned steps are taken in turn. Prints their ratio, which should be at most 2.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python benchmarks/models.py [--rounds 3] [--model grid_td]
 
-Sizes and objectives are those of `recipes/flickr8k`: 32 pictures of 81 regions, five captions of 11
-words each; decoding makes captions of 11 words, for 32 pictures at once. Every captioner works in a
-process of its own, which tells how much memory it took at most; rounds go over all of them in turn,
-so that a busy machine slows them all alike.
+Sizes and objectives are those of the Flickr8k recipes: 32 pictures of 81 regions, five captions of
+11 words each; decoding makes captions of 11 words, for 32 pictures at once. Every captioner works
+in a process of its own, which tells how much memory it took at most; rounds go over all of them in
+turn, so that a busy machine slows them all alike.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python benchmarks/scst.py [--rounds 5] [--model soft_attention] [--words 2539] [--pictures 32]
 
-32 pictures with five sampled captions each, at the sizes of `recipes/flickr8k`: references for
+32 pictures with five sampled captions each, at the sizes of the Flickr8k recipes: references for
 6,000 pictures, of words as frequent as Zipf's law has it. The step is whole: sampling, reward,
 gradients, AdamW; the reward is timed inside it. Captions of a model that is not trained are as
 long as the limit, twenty words, so the reward has more to count than with a trained one.

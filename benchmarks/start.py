@@ -1,6 +1,6 @@
 """What it takes to start training on pictures that are cached, and what memory batches take.
 
-    python benchmarks/start.py recipes/coco/soft_attention.yaml data.path=/where/coco/is
+    python benchmarks/start.py coco/soft_attention data.path=/where/coco/is
 
 Pictures that are not cached yet are encoded first, as in training: then run it again. Seconds are
 of the processor, which other work on the machine does not change, and of the clock.
@@ -19,7 +19,7 @@ from sightline.training.loop import Trainer
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("recipe", type=Path)
+    parser.add_argument("recipe")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     parser.add_argument("--batches", type=int, default=120)
     arguments = parser.parse_args()

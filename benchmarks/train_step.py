@@ -2,7 +2,7 @@
 
     python benchmarks/train_step.py [--rounds 5] [--length 12]
 
-Soft attention at the sizes of `recipes/flickr8k/soft_attention.yaml`: 32 pictures of 81 regions,
+Soft attention at the sizes of `flickr8k/soft_attention`: 32 pictures of 81 regions,
 five captions each. The products of a step (forward, and the two of each in the backward pass) are
 timed alone, on tensors of the same shapes, in the same rounds. Prints their ratio, captions/s and
 the peak memory of the process.

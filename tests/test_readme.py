@@ -8,6 +8,7 @@ import click
 import pytest
 
 from sightline.cli.main import cli
+from sightline.recipes import shipped_recipes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -46,11 +47,11 @@ def test_every_command_parses(page: Path) -> None:
 def test_every_file_it_points_to_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]
-    targets += re.findall(r"\brecipes/\S+\.yaml", text)
     assert len(targets) >= 3
     for target in targets:
-        base = ROOT if target.startswith("recipes/") else page.parent
-        assert (base / target).is_file(), target
+        assert (page.parent / target).is_file(), target
+    for recipe in re.findall(r"\b(?:coco|flickr8k|scenes)/[a-z]\w+\b(?!\.)", text):
+        assert recipe in shipped_recipes()
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:

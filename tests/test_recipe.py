@@ -1,5 +1,6 @@
 """Recipes: every key checked, overrides, defaults printed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,21 +9,45 @@ import yaml
 from sightline.errors import ConfigError
 from sightline.models.registry import MODELS, model_config
 from sightline.recipe import Recipe, dump_recipe, load_recipe
+from sightline.recipes import find_recipe, shipped_recipes, summary
 from sightline.training.objectives.registry import create_objective
 from sightline.training.recipe_check import check
 
-RECIPES = sorted((Path(__file__).parents[1] / "recipes").rglob("*.yaml"))
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_is_valid(name: str) -> None:
+    check(load_recipe(name))
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_shipped_recipe_is_valid(path: Path) -> None:
-    check(load_recipe(path))
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_says_what_it_is_and_how_to_train_it(name: str) -> None:
+    path = find_recipe(name)
+    assert 20 < len(summary(path)) < 140
+    for command in re.findall(r"^# sightline train (\S+)", path.read_text("utf-8"), re.MULTILINE):
+        assert command == name
 
 
 def test_every_model_has_a_recipe_for_every_dataset() -> None:
-    names = {(path.parent.name, path.stem) for path in RECIPES}
     for folder in ("scenes", "flickr8k", "coco"):
-        assert {(folder, model) for model in MODELS.builtin} <= names
+        assert {f"{folder}/{model}" for model in MODELS.builtin} <= set(shipped_recipes())
+
+
+def test_a_file_is_read_before_a_shipped_recipe_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    copy = Path("scenes/soft_attention")
+    copy.parent.mkdir()
+    copy.write_text(find_recipe(copy).read_text("utf-8").replace("epochs:", "epochs: 1 #"))
+    assert find_recipe("scenes/soft_attention") == copy
+    assert load_recipe("scenes/soft_attention").epochs == 1
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'scenes/grid_td'"):
+        load_recipe("scenes/grid-td")
+    with pytest.raises(ConfigError, match="neither a file nor the name of a recipe; `sightline re"):
+        load_recipe("xyz")
 
 
 def test_a_printed_recipe_reads_back_as_itself(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 `sightline train --print-config RECIPE` prints one with all its defaults.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import yaml
 
 from sightline.config import from_dict, require_at_least, to_dict
 from sightline.errors import ConfigError
+from sightline.recipes import find_recipe
 
 # What version 0.1 called objectives; its recipes and runs still work.
 _OLD_OBJECTIVES = {"discriminated": "adversarial_pretraining", "variational": "reinforce"}
@@ -270,12 +272,18 @@ def _renamed(objective: dict[str, Any]) -> dict[str, Any]:
     return {**objective, "name": _OLD_OBJECTIVES.get(objective["name"], objective["name"])}
 
 
-def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
+def load_recipe(name: Path | str, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and apply `key.key=value` overrides; every key and value is checked.
+
+    `name` is a file, or the name of a shipped recipe such as `flickr8k/soft_attention`.
 
     Of a list the key is a number: `then.0.epochs=3` is of the first further phase.
     Relative paths in a recipe are relative to the folder the command runs in.
+
+    >>> load_recipe("scenes/soft_attention", ["epochs=3"]).epochs
+    3
     """
+    path = find_recipe(name)
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

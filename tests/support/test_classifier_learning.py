@@ -31,7 +31,7 @@ from sightline.training.loop import train
 
 pytestmark = pytest.mark.learning
 
-ROOT = Path(__file__).parents[2]
+
 CIRCLE = {HABIT[0]}
 
 
@@ -48,7 +48,7 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Captioner:
         "dev={metric: BLEU-4, every: 10, patience: 0, beam: 1}",
         "epochs=10",
     )
-    train(load_recipe(ROOT / "recipes/scenes/soft_attention.yaml", changes), folder / "run")
+    train(load_recipe("scenes/soft_attention", changes), folder / "run")
     return sightline.load(folder / "run")
 
 

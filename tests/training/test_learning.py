@@ -39,7 +39,6 @@ from sightline.training.objectives.sampling import sample_captions
 
 pytestmark = pytest.mark.learning
 
-ROOT = Path(__file__).parents[2]
 
 # One process trains a model, and runs all tests of it.
 EVERY_MODEL = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in MODELS.builtin]
@@ -54,7 +53,7 @@ def train_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     @cache
     def trained(model: str) -> Path:
         regions = f"encoder.cache={folder / 'regions'}"
-        train(load_recipe(ROOT / "recipes/scenes" / f"{model}.yaml", (regions,)), folder / model)
+        train(load_recipe(f"scenes/{model}", (regions,)), folder / model)
         return folder / model
 
     return trained
@@ -163,7 +162,7 @@ def test_self_critical_training_raises_cider_above_where_cross_entropy_stopped(
         "then=[{objective: {name: self_critical}, epochs: 2, "
         "optimizer: {learning_rate: 0.0002}, schedule: {name: constant, warmup: 0}}]",
     )
-    train(load_recipe(ROOT / "recipes/scenes/transformer.yaml", changes), tmp_path / "run")
+    train(load_recipe("scenes/transformer", changes), tmp_path / "run")
     records = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").open()]
     first = next(i for i, record in enumerate(records) if "reward" in record)
     before, after = (

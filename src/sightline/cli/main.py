@@ -18,6 +18,7 @@ COMMANDS = {
         "sightline.cli.explain",
         "Explain each word of a caption, as a page, figure or JSON.",
     ),
+    "recipes": ("sightline.cli.recipes", "List the shipped recipes, or print one."),
     "train": ("sightline.cli.train", "Train a captioner from a recipe."),
     "evaluate": (
         "sightline.cli.evaluate",

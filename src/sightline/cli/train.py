@@ -7,10 +7,11 @@ import click
 
 from sightline.errors import MissingExtraError
 from sightline.recipe import dump_recipe, load_recipe
+from sightline.recipes import find_recipe
 
 
 @click.command("train")
-@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("recipe")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option(
     "--run",
@@ -19,8 +20,9 @@ from sightline.recipe import dump_recipe, load_recipe
     "same recipe, training resumes.",
 )
 @click.option("--print-config", is_flag=True, help="Print the recipe with all defaults and exit.")
-def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, print_config: bool) -> None:
-    """Train a captioner from RECIPE, a YAML file. KEY=VALUE overrides a setting (epochs=5).
+def command(recipe: str, overrides: tuple[str, ...], run: Path | None, print_config: bool) -> None:
+    """Train a captioner from RECIPE: a shipped one by its name (`sightline recipes` lists them) or
+    a YAML file. KEY=VALUE overrides a setting (epochs=5).
 
     You can kill it at any time: the same command resumes from the last checkpoint and ends with
     the same weights, bit for bit.
@@ -33,6 +35,7 @@ def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, print_co
         raise MissingExtraError("training", "train")
     from sightline.training.loop import train
 
-    folder = run or Path("runs") / f"{recipe.parent.name}-{recipe.stem}"
+    path = find_recipe(recipe)
+    folder = run or Path("runs") / f"{path.parent.name}-{path.stem}"
     train(chosen, folder, show_progress=True)
     click.echo(f"Done. Caption a picture: sightline caption --model {folder} photo.jpg")
