@@ -42,7 +42,9 @@ def test_gradients_are_those_of_the_logit(name):
     (gradient,) = torch.autograd.grad(logit(targets, vectors), vectors)
     gradient, vectors = gradient[0], vectors.detach()[0]
     torch.testing.assert_close(gradient_input(targets).regions[0, 0], (gradient * vectors).sum(-1))
-    torch.testing.assert_close(guided_backpropagation(targets).regions[0, 0], gradient.sum(-1))
+    torch.testing.assert_close(
+        guided_backpropagation(targets, signed=True).regions[0, 0], gradient.sum(-1)
+    )
     there = targets.regions.mask[0]
     cam = (vectors @ gradient[there].mean(0)) * there
     torch.testing.assert_close(grad_cam(targets).regions[0, 0], cam)
@@ -143,11 +145,23 @@ def test_rectifiers_of_the_encoder_are_guided(pictured, monkeypatch):
     monkeypatch.setattr("sightline.encoders.activations.F.relu6", guided)
     (gradient,) = torch.autograd.grad(through(pictured, x), x)
     monkeypatch.undo()
-    found = guided_backpropagation(pictured).pixels[0, 0]
-    torch.testing.assert_close(found, gradient[0].sum(0))
-    cam = grad_cam(pictured).regions[0, 0].clamp(min=0).view(4, 4)
-    weights = cam.repeat_interleave(16, 0).repeat_interleave(16, 1) / 256
-    torch.testing.assert_close(guided_grad_cam(pictured).pixels[0, 0], found * weights)
+    guided = guided_backpropagation(pictured, signed=True).pixels[0, 0]
+    torch.testing.assert_close(guided, gradient[0].sum(0))
+    assert (guided < 0).any()
+    torch.testing.assert_close(guided_backpropagation(pictured).pixels[0, 0], guided.abs())
+    cam = grad_cam(pictured).regions[0, 0].clamp(min=0).view(1, 1, 4, 4)
+    weights = functional.interpolate(cam, (64, 64), mode="bilinear")[0, 0] / 256
+    torch.testing.assert_close(guided_grad_cam(pictured).pixels[0, 0], (guided * weights).abs())
+    signed = guided_grad_cam(pictured, signed=True).pixels[0, 0]
+    torch.testing.assert_close(signed, guided * weights)
+
+
+def test_grad_cam_has_no_steps_between_regions(pictured):
+    cam = grad_cam(pictured)
+    values = cam.pixels[0, 0]
+    assert (values.diff(dim=0).abs().max() < 0.2 * (values.max() - values.min())).all()
+    expected = cam.regions[0, 0].view(4, 4)[1:3, 1:3].mean() / 256  # between four centres
+    torch.testing.assert_close(values[31:33, 31:33].mean(), expected)
 
 
 def test_a_hidden_cell_is_painted_over_and_encoded_anew(pictured):

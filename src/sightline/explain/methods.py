@@ -35,6 +35,10 @@ class Method:
     attribute: Callable[..., Attribution]  # of Targets, and the method's own options
     label: str
     sentence: str  # for readers who do not know the papers
+    # Its numbers add up to the word's score, so that shares of them mean something.
+    adds_up: bool = False
+    # Below zero is evidence against the word; otherwise there are sizes alone.
+    signed: bool = True
 
 
 _METHODS = {
@@ -44,6 +48,7 @@ _METHODS = {
         "Layer-wise relevance propagation (LRP) passes the word's score back through the "
         "captioner, step by step, to the regions of the picture and to the previous words. These "
         "parts add up to the score. Within the regions it continues to the pixels, to show where.",
+        adds_up=True,
     ),
     "grad_cam": Method(
         grad_cam,
@@ -55,13 +60,15 @@ _METHODS = {
         guided_grad_cam,
         "Guided Grad-CAM",
         "Guided Grad-CAM shows which pixels the word's score depends on, where Grad-CAM finds "
-        "evidence for the word.",
+        "evidence for the word. It does not say which speak against it.",
+        signed=False,
     ),
     "attention": Method(
         attention,
         "Attention",
         "Attention shows where the captioner looked for the word, whether or not it affected the "
         "word. It shows no evidence against a word, and nothing about the previous words.",
+        signed=False,
     ),
     "gradient_input": Method(
         gradient_input,
@@ -72,7 +79,8 @@ _METHODS = {
         guided_backpropagation,
         "Guided backpropagation",
         "Guided backpropagation shows which pixels the word's score depends on, along paths "
-        "through the encoder that raise it.",
+        "through the encoder that raise it. It does not say which speak against it.",
+        signed=False,
     ),
     "occlusion": Method(
         occlusion,

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 def upsample(maps: Tensor, window: Tensor | None, size: tuple[int, int]) -> Tensor:
@@ -31,6 +32,20 @@ def upsample_boxes(weights: Tensor, boxes: Tensor, size: tuple[int, int]) -> Ten
     across = _shares(boxes[:, 0], boxes[:, 2], size[1])
     down = _shares(boxes[:, 1], boxes[:, 3], size[0])
     return torch.einsum("nl,lh,lw->nhw", weights, down, across)
+
+
+def interpolate(grid: Tensor, size: tuple[int, int]) -> Tensor:
+    """Maps `(B, N, h, w)` at `size`, bilinear between the centres of cells; a mean stays one.
+
+    A constant map keeps its sum, as a relevance should; others do nearly, since cells at the border
+    reach farther.
+
+    >>> interpolate(torch.tensor([[[[0.0, 4.0]]]]), (1, 4)).flatten().tolist()
+    [0.0, 0.5, 1.5, 2.0]
+    """
+    cells = grid.shape[-2] * grid.shape[-1]
+    smooth = functional.interpolate(grid, size, mode="bilinear", align_corners=False)
+    return smooth * (cells / (size[0] * size[1]))
 
 
 def _edges(low: float, high: float, cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
