@@ -13,6 +13,7 @@ from sightline.encoders.encoder import create_encoder
 from sightline.models.registry import create_model
 from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, save_classifier
+from sightline.support.familiarity import Familiarity, save_familiarity
 from sightline.support.logistic import Logistic
 from sightline.text.vocabulary import Vocabulary
 from tiny_recipe import write_tiny_recipe
@@ -119,6 +120,7 @@ def fitted_checkpoint(
             names, likely, seen=0.7, unsupported=0.4, reference_regions=reference_regions
         ),
     )
+    save_familiarity(folder, Familiarity(torch.zeros(112), -1.0))  # every picture is familiar
     return folder
 
 

@@ -35,6 +35,7 @@ from sightline.regions import Regions
 from sightline.report.heatmaps import fit
 from sightline.report.report import DEFAULT_METHODS, Report
 from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
+from sightline.support.familiarity import Familiarity, load_familiarity
 from sightline.text.tokenizer import tokenize
 from sightline.text.vocabulary import END, PAD, Vocabulary
 
@@ -284,9 +285,17 @@ class Captioner:
         alternatives: int,
     ) -> list[list[Caption]]:
         images = [picture.image for picture in pictures]
-        return describe_captions(
+        captions = describe_captions(
             self.model, self.vocabulary, hypotheses, memory, regions, images, alternatives
         )
+        if self.familiarity is None:
+            return captions
+        return [
+            [dataclasses.replace(caption, unfamiliar=unfamiliar) for caption in of_picture]
+            for of_picture, unfamiliar in zip(
+                captions, self.familiarity.unfamiliar(regions), strict=True
+            )
+        ]
 
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
@@ -330,6 +339,11 @@ class Captioner:
                 "ensemble or a captioner made in memory"
             )
         return load_classifier(self.checkpoint, self.device)
+
+    @functools.cached_property
+    def familiarity(self) -> Familiarity | None:
+        """What tells pictures that are unlike those it knows, if the checkpoint has it."""
+        return None if self.checkpoint is None else load_familiarity(self.checkpoint)
 
     def _check(
         self, classifier: SupportClassifier, regions: Regions, captions: Sequence[Caption]

@@ -12,6 +12,9 @@ from PIL.Image import Image
 from sightline.data.dataset import Box
 from sightline.display import draw, to_html
 
+UNFAMILIAR = (
+    "This picture is unlike those that the captioner was trained on, so its caption may be wrong."
+)
 SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
 
 
@@ -76,6 +79,8 @@ class Caption:
     score: float
     boxes: tuple[Box, ...]
     picture: Image | None = field(default=None, repr=False, compare=False)
+    # Whether the picture is unlike those that the captioner knows; None: it cannot tell.
+    unfamiliar: bool | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -97,6 +102,7 @@ class Caption:
             "score": self.score,
             "words": [word.to_json() for word in self.words],
             "boxes": [list(box) for box in self.boxes],
+            "unfamiliar": self.unfamiliar,
         }
 
     def attention_map(self, word: int, height: int, width: int) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ from sightline.models.interface import CaptionModel
 from sightline.models.registry import MODELS, create_model
 from sightline.plugins import VARIABLE, Registry
 from sightline.support.classifier import has_classifier, load_classifier, save_classifier
+from sightline.support.familiarity import load_familiarity, save_familiarity
 from sightline.text.vocabulary import Vocabulary
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -206,6 +207,7 @@ def pack_checkpoint(
             [TrainableStages(load_encoder(path, config), start) for path in sources]
         ).half()
     classifier = load_classifier(source) if has_classifier(source) and len(sources) == 1 else None
+    familiarity = load_familiarity(source) if len(sources) == 1 else None
     card = (source / "README.md").read_text("utf-8") if card is None else card
     if len(sources) > 1:
         config = config | {"training": {"mean_of": [each.get("training") for each in configs]}}
@@ -213,6 +215,8 @@ def pack_checkpoint(
     save_checkpoint(folder, _mean(models).half(), config, card, trainable=trainable)
     if classifier is not None:
         save_classifier(folder, classifier)
+    if familiarity is not None:
+        save_familiarity(folder, familiarity)
 
 
 def _make(config: dict[str, Any]) -> list[Any]:

@@ -13,6 +13,7 @@ import sightline
 from sightline.cli.fit_support import command
 from sightline.data.dataset import CaptionDataset
 from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.data.unlike_photographs import unlike_photographs
 from sightline.encoded_picture import join_regions
 from sightline.errors import ConfigError, DataError
 from sightline.support.classifier import FILE
@@ -23,6 +24,7 @@ from sightline.support.word_scores import MEANING
 def scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Scenes of which half the references say words that the captioner knows."""
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("sightline.evaluation.support.OTHER_KINDS", 12)
     made = make_scene_dataset(1, 30, 6, size=64)
     said = ("the red cup", "a cat sits on the table", "coffee")
     images = tuple(
@@ -54,6 +56,10 @@ def test_it_stores_what_caption_checks_by_and_reports(
         assert 0 <= found["low"] <= found["auc"] <= found["high"] <= 1
     assert sum(found["words"] for found in fitted["verdicts"].values()) == fitted["words"]
     assert reports[1]["words"] < fitted["words"]
+    assert all(0 <= report["unfamiliar"] < 0.5 for report in reports)
+    captioner = sightline.load(folder)
+    called = [captioner.caption(picture).unfamiliar for picture in unlike_photographs(12)]
+    assert sum(called) > 6
 
     caption = sightline.load(folder).captions([examples / "cat.jpg"], check=True)[0][0]
     assert any(word.support for word in caption.words)

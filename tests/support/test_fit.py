@@ -81,6 +81,9 @@ def test_verdicts_are_chosen_by_two_to_one():
     assert seen == pytest.approx(2 / 3, abs=0.05)
     assert unsupported == pytest.approx(1 / 3, abs=0.05)
     assert thresholds(scores, scores > 0.5) == pytest.approx((0.5, 0.5), abs=0.01)
+    # Three of four words that are marked are wrong, also where none is surely wrong.
+    noisy = np.random.default_rng(1).random(6000) < np.where(scores < 0.5, 0.31, 0.9)
+    assert thresholds(scores, noisy)[1] < 0.1
     # Where nothing is told apart, nothing is said of any word.
     assert thresholds(scores[:500], np.arange(500) % 2 == 0)[0] > 0.9
 

@@ -116,4 +116,6 @@ def _print(report: dict[str, Any]) -> None:
     for verdict, counts in report["verdicts"].items():
         share = f", {counts['right'] / counts['words']:.0%} right" if counts["words"] else ""
         console.print(f"{verdict}: {counts['words']:,} words{share}")
+    if report["unfamiliar"] is not None:
+        console.print(f"pictures called unfamiliar: {report['unfamiliar']:.1%}")
     console.print()

@@ -1,6 +1,6 @@
 """Fit a captioner's support classifier on held-out pictures, and report how good it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,21 @@ import numpy as np
 
 from sightline.captioner import Captioner
 from sightline.data.dataset import CaptionedImage
+from sightline.data.unlike_photographs import unlike_photographs
+from sightline.encoded_picture import join_regions
 from sightline.encoders.encode import encode_all
+from sightline.encoders.region_cache import RegionCache
 from sightline.errors import ConfigError
 from sightline.metrics.bootstrap import interval
 from sightline.metrics.score import number
-from sightline.support.classifier import SupportClassifier, save_classifier
+from sightline.regions import Regions
+from sightline.support.classifier import BATCH, SupportClassifier, save_classifier
+from sightline.support.familiarity import (
+    Familiarity,
+    fit_familiarity,
+    mean_region,
+    save_familiarity,
+)
 from sightline.support.fit import (
     Sample,
     auc_table,
@@ -27,6 +37,8 @@ from sightline.support.fit import (
 )
 from sightline.support.logistic import Floats
 
+OTHER_KINDS = 480  # pictures unlike photographs that familiarity is fitted to
+
 
 @dataclass(frozen=True, eq=False)
 class SupportReport:
@@ -36,12 +48,14 @@ class SupportReport:
     sample: Sample
     scores: Floats  # of the combination
     classifier: SupportClassifier
+    unfamiliar: float | None  # the share of the pictures that are called so
 
     def only(self, words: Sequence[str]) -> "SupportReport":
         """The same for some words alone, such as the objects of paper 4's table 3."""
         chosen = np.isin(self.sample.words, words)
         name = f"{self.pictures}, these words alone"
-        return SupportReport(name, self.sample.only(chosen), self.scores[chosen], self.classifier)
+        sample, scores = self.sample.only(chosen), self.scores[chosen]
+        return SupportReport(name, sample, scores, self.classifier, self.unfamiliar)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON: AUC with 95 % intervals, and how many words of each verdict are right."""
@@ -55,6 +69,7 @@ class SupportReport:
             "pictures": self.pictures,
             "words": len(sample.words),
             "right": int(sample.right.sum()),
+            "unfamiliar": self.unfamiliar,
             "scores": scores,
             "verdicts": {
                 verdict: {"words": words, "right": right}
@@ -92,6 +107,7 @@ def fit_support(
             "support cannot be fitted to precomputed features: pictures have different numbers"
         )
     stored = None if held_out else captioner.support_classifier
+    familiarity = captioner.familiarity
     pictures = [*(image.picture for image in (*held_out, *reported)), *others]
     regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)
     model, vocabulary, options = captioner.model, captioner.vocabulary, captioner.options
@@ -107,14 +123,48 @@ def fit_support(
             model, vocabulary, options, rest, regions, references, show_progress=show_progress
         )
         classifier = fit_classifier(sample, references)
+        familiarity = _fit_familiarity(captioner, held_out, regions)
         save_classifier(captioner.checkpoint, classifier)
+        save_familiarity(captioner.checkpoint, familiarity)
+        share = _share_unfamiliar(familiarity, held_out, regions)
         name = f"{split}, fitted on"
-        reports.append(SupportReport(name, sample, held_out_scores(sample), classifier))
+        reports.append(SupportReport(name, sample, held_out_scores(sample), classifier, share))
     if reported:
         references = classifier.reference_regions
         sample = collect(
             model, vocabulary, options, reported, regions, references, show_progress=show_progress
         )
         scores = combined_scores(sample, classifier)
-        reports.append(SupportReport(report_on, sample, scores, classifier))
+        share = _share_unfamiliar(familiarity, reported, regions)
+        reports.append(SupportReport(report_on, sample, scores, classifier, share))
     return reports
+
+
+def _fit_familiarity(
+    captioner: Captioner, images: Sequence[CaptionedImage], cache: RegionCache
+) -> Familiarity:
+    """Fitted to the pictures of a dataset, and to pictures of other kinds."""
+    pictures = unlike_photographs(OTHER_KINDS)
+    others = [
+        mean_region(join_regions(captioner.encode(pictures[first : first + BATCH]))).cpu()
+        for first in range(0, len(pictures), BATCH)
+    ]
+    familiar = [mean_region(regions) for regions in _batches(images, cache)]
+    return fit_familiarity(
+        np.concatenate(familiar).astype(np.float64), np.concatenate(others).astype(np.float64)
+    )
+
+
+def _share_unfamiliar(
+    familiarity: Familiarity | None, images: Sequence[CaptionedImage], cache: RegionCache
+) -> float | None:
+    if familiarity is None:
+        return None
+    called = [familiarity.unfamiliar(regions) for regions in _batches(images, cache)]
+    return float(np.mean(np.concatenate(called)))
+
+
+def _batches(images: Sequence[CaptionedImage], cache: RegionCache) -> Iterator[Regions]:
+    rows = cache.rows([cache.key(image.picture) for image in images])
+    for first in range(0, len(rows), BATCH):
+        yield cache.regions(rows[first : first + BATCH])

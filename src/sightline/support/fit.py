@@ -150,15 +150,17 @@ def thresholds(scores: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     """From which score on a word is called seen, and up to which it is called not supported.
 
     A word is seen where right words of about its score outnumber wrong ones two to one, and not
-    supported where wrong ones outnumber right ones so. How often words of a score are right is
-    taken from the words themselves, by isotonic regression: the higher the score, the oftener.
+    supported where wrong ones outnumber right ones so, and three of four words that are called so
+    are wrong. How often words of a score are right is taken from the words themselves, by isotonic
+    regression: the higher the score, the oftener.
 
     >>> thresholds(np.array([0.1, 0.2, 0.6, 0.7, 0.9]), np.array([False, False, True, False, True]))
     (0.9, 0.2)
     """
     order = np.argsort(scores, kind="stable")
     ranked, share = scores[order], isotonic(right[order].astype(np.float64))
-    seen, unsupported = ranked[share >= 2 / 3], ranked[share <= 1 / 3]
+    share_so_far = np.cumsum(share) / np.arange(1, len(share) + 1)
+    seen, unsupported = ranked[share >= 2 / 3], ranked[(share <= 1 / 3) & (share_so_far <= 1 / 4)]
     return (
         float(seen[0]) if len(seen) else 1.0,
         float(unsupported[-1]) if len(unsupported) else 0.0,
