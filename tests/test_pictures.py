@@ -1,15 +1,19 @@
 """Pictures of every mode and orientation open upright in RGB; a bad file gets one clear line."""
 
 import io
+import os
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
+from sightline import pictures
 from sightline.errors import PictureError
-from sightline.pictures import open_picture
+from sightline.pictures import FILE_BYTES, open_picture
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "others"
 
@@ -187,7 +191,7 @@ def test_no_permission_gets_one_line(monkeypatch):
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(Image, "open", refuse)
+    monkeypatch.setattr(pictures, "open_regular", refuse)
     with pytest.raises(PictureError, match=r"photo\.jpg cannot be read"):
         open_picture("photo.jpg")
 
@@ -256,3 +260,133 @@ def test_arrays_are_pictures() -> None:
 def test_other_arrays_are_refused_in_one_line(array: np.ndarray, says: str) -> None:
     with pytest.raises(PictureError, match=says):
         open_picture(array)
+
+
+def _pipe(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe.jpg")
+    return folder / "pipe.jpg"
+
+
+def _postscript(folder: Path) -> Path:
+    """Pillow would hand this to Ghostscript."""
+    path = folder / "letter.jpg"
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n")
+    return path
+
+
+def _huge(folder: Path) -> Path:
+    path = folder / "huge.jpg"
+    path.touch()
+    os.truncate(path, FILE_BYTES + 1)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (_pipe, "not a regular file"),
+        (lambda folder: Path("/dev/zero"), "not a regular file"),
+        (_postscript, "holds text"),
+        (_huge, "larger than 256 megabytes"),
+        (lambda folder: "nul\0.jpg", "no file can have such a name"),
+        (lambda folder: "half\ud800.jpg", "no file can have such a name"),
+    ],
+    ids=["pipe", "device", "postscript", "huge", "nul", "surrogate"],
+)
+def test_only_regular_files_of_known_formats_are_opened(make, says, tmp_path):
+    with pytest.raises(PictureError, match=says):
+        open_picture(make(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["EPS", "PCX", "TGA", "PPM", "ICO", "JPEG2000", "SGI"])
+def test_a_format_that_is_not_listed_is_refused(kind):
+    stream = io.BytesIO()
+    quarters().save(stream, kind)
+    with pytest.raises(PictureError, match=r"in no format that is read here|holds text"):
+        open_picture(stream.getvalue())
+
+
+def test_what_a_picture_costs_is_known_before_it_is_decoded(monkeypatch):
+    """By its mode: at the same number of pixels a palette is fine and colours are not."""
+    monkeypatch.setattr(pictures, "DECODING_BYTES", 6 * 400 * 300)
+    for mode, fits in (("P", True), ("RGB", False), ("RGBA", False)):
+        stream = io.BytesIO()
+        Image.new(mode, (400, 300)).save(stream, "PNG")
+        if fits:
+            assert open_picture(stream.getvalue()).size == (400, 300)
+            continue
+        monkeypatch.setattr(ImageFile.ImageFile, "load", _must_not_be_called)
+        with pytest.raises(PictureError, match="megabytes to decode"):
+            open_picture(stream.getvalue())
+
+
+def _must_not_be_called(self: object) -> None:
+    raise AssertionError("it was decoded")
+
+
+def test_a_jpeg_costs_what_is_decoded_of_it(monkeypatch):
+    stream = io.BytesIO()
+    Image.new("RGB", (1600, 1600)).save(stream, "JPEG")
+    monkeypatch.setattr(pictures, "DECODING_BYTES", 7 * 1600 * 1600)
+    assert open_picture(stream.getvalue(), reduced_to=200).size == (200, 200)
+    with pytest.raises(PictureError, match="megabytes to decode"):
+        open_picture(stream.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [((4000, 3000), (800, 600)), ((90_000, 100), (200, 100))]
+)
+def test_what_is_kept_of_a_large_picture_is_bounded(size, shown):
+    picture = Image.new("L", size)
+    picture.paste(255, (size[0] // 2, 0, *size))
+    stream = io.BytesIO()
+    picture.save(stream, "PNG")
+    reduced = open_picture(stream.getvalue(), reduced_to=199 if size[1] == 100 else 512)
+    assert reduced.size == shown
+    assert reduced.getpixel((0, 0)) == (0, 0, 0)
+    assert reduced.getpixel((shown[0] - 1, 0)) == (255, 255, 255)
+
+
+def test_strips_are_joined_without_a_seam(tmp_path):
+    """1200 x 1700 pixels are converted in three strips, here of colours under a ramp of alpha."""
+    ramp = np.linspace(0, 255, 1200 * 1700).reshape(1700, 1200).astype(np.uint8)
+    pixels = np.stack([ramp, 255 - ramp, ramp // 2, ramp], -1)
+    opened = np.asarray(open_picture(Image.fromarray(pixels, "RGBA"))).astype(int)
+    alpha = pixels[..., 3:] / 255
+    expected = pixels[..., :3] * alpha + 255 * (1 - alpha)
+    assert np.abs(opened - expected).max() <= 1
+    high = Image.fromarray(ramp.astype(np.float32) * 3 - 7)
+    assert np.array_equal(np.asarray(open_picture(high))[..., 0], ramp)
+
+
+def test_a_picture_without_pixels_is_refused():
+    with pytest.raises(PictureError, match="0 x 0 pixels has nothing to see"):
+        open_picture(Image.new("RGB", (0, 0)))
+
+
+def test_no_memory_is_one_line(monkeypatch):
+    def refuse(self: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(ImageFile.ImageFile, "load", refuse)
+    with pytest.raises(PictureError, match=r"cat\.jpg needs more memory than there is"):
+        open_picture(EXAMPLES / "cat.jpg")
+
+
+def test_decoders_are_silent(tmp_path):
+    """libtiff writes to standard error itself; what is wrong is in the message."""
+    stream = io.BytesIO()
+    quarters().save(stream, "TIFF", compression="tiff_lzw")
+    broken = bytearray(stream.getvalue())
+    broken[8:30] = b"\xff" * 22
+    path = tmp_path / "broken.tif"
+    path.write_bytes(broken)
+    script = (
+        "import sys\nfrom sightline.errors import PictureError\n"
+        "from sightline.pictures import open_picture\n"
+        "try:\n    open_picture(sys.argv[1])\n"
+        "except PictureError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert "broken.tif is damaged or cut short" in done.stdout

@@ -1,11 +1,24 @@
-"""Where Sightline keeps its own files, and how it writes any file: whole or not at all."""
+"""How Sightline touches the disk.
+
+It reads regular files of a bounded size, and writes a file whole or not at all. Where a file is
+read, whatever is wrong with it is an `OSError`, whose `strerror` is one clear phrase.
+"""
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
+
+from sightline.errors import ConfigError
+
+MEGABYTE = 1_000_000
+CONFIG_BYTES = 8 * MEGABYTE  # a recipe, or a checkpoint's configuration with its vocabulary
+DATA_BYTES = 2_000 * MEGABYTE  # COCO's largest caption or box file has 470 megabytes
 
 
 def cache_folder() -> Path:
@@ -17,9 +30,71 @@ def cache_folder() -> Path:
     '/data/cache'
     """
     if chosen := os.environ.get("SIGHTLINE_CACHE"):
-        return Path(chosen).expanduser()
+        return expand(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "sightline"
+    return (Path(base) if base else expand("~/.cache")) / "sightline"
+
+
+def expand(path: Path | str) -> Path:
+    """A path with `~` replaced by the home folder, of which there may be none.
+
+    >>> expand("data/captions.jsonl").as_posix()
+    'data/captions.jsonl'
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{path}: there is no such home folder; set HOME, or SIGHTLINE_CACHE to a folder"
+        ) from None
+
+
+def open_regular(path: Path | str, limit: int) -> BufferedReader:
+    """Open a regular file of at most `limit` bytes; an `OSError` for anything else.
+
+    A pipe or a device might never end, or hang the program when it is opened.
+
+    >>> open_regular("/dev/zero", MEGABYTE)
+    Traceback (most recent call last):
+    OSError: [Errno 22] not a regular file: '/dev/zero'
+    """
+    # Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError:  # a NUL, or half a surrogate pair
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from None
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        if status.st_size > limit:
+            raise _too_large(path, limit)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: Path | str, limit: int) -> bytes:
+    """The content of a regular file of at most `limit` bytes.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "note.txt").write_text("whole")
+    ...     read_bytes(Path(folder) / "note.txt", limit=5)
+    b'whole'
+    """
+    with open_regular(path, limit) as file:
+        content = file.read(limit + 1)  # it may have grown
+    if len(content) > limit:
+        raise _too_large(path, limit)
+    return content
+
+
+def _too_large(path: Path | str, limit: int) -> OSError:
+    return OSError(errno.EFBIG, f"larger than {limit // MEGABYTE} megabytes", str(path))
 
 
 @contextlib.contextmanager

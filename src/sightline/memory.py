@@ -29,3 +29,17 @@ def leave_garbage_at_exit() -> None:
     Among all that torch consists of, looking takes half a second.
     """
     atexit.register(gc.freeze)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there is no memory left: Python's, or torch's of any device.
+
+    >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried …"))
+    True
+    """
+    if isinstance(error, MemoryError):
+        return True
+    says = str(error).lower()
+    return isinstance(error, RuntimeError) and (
+        "can't allocate memory" in says or "out of memory" in says
+    )

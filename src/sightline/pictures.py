@@ -1,24 +1,48 @@
-"""Open a picture of any format, mode and orientation as upright RGB, or raise a clear error."""
+"""Open a picture file as upright RGB, within bounds, or raise one clear error.
+
+A picture comes from a stranger. Only regular files of the formats below are opened, and no more
+memory is taken than a budget: what a picture would unpack to is known before it is decoded.
+"""
 
 import contextlib
+import ctypes
+import functools
 import io
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from sightline.errors import DamagedPictureError, PictureError
+from sightline.files import MEGABYTE, open_regular
 
 Picture = Path | str | bytes | Image.Image | NDArray[Any]
 """A file, its bytes, an opened picture or an array `(H, W)`, `(H, W, 3)` or `(H, W, 4)`."""
 
-# Pillow warns of pictures half as large as those it refuses. A large photograph is no mistake.
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+"""What is opened. Pillow knows forty more, and starts Ghostscript for one of them."""
+
+FILE_BYTES = 256 * MEGABYTE
+DECODING_BYTES = 700 * MEGABYTE  # while a picture is decoded and converted
+SHOWN_PIXELS = 4_000_000  # kept of a picture that is asked for reduced
+
+# Bytes that a pixel takes: as Pillow stores it (four, if it has more than one channel), as RGB,
+# and at most in the buffers of each decoder.
+_STORED = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}
+_RGB = 4
+_BUFFERS = {"WEBP": 12, "GIF": 4, "BMP": 4, "TIFF": 8}
+_COEFFICIENT = 2  # of each channel of a JPEG in several scans, at whatever scale it is decoded
+_LARGE = 64 * MEGABYTE
+_one_large_picture = threading.Lock()
+
+# Whatever a decoder has to say of a file is in the error, or is no concern of the user.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
-warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 # EXIF orientation -> what sets the picture upright (EXIF 2.3, table 6; 1 is upright already).
 _TO_UPRIGHT = {
@@ -39,30 +63,63 @@ def open_picture(source: Picture, reduced_to: int | None = None) -> Image.Image:
     An array has bytes, or, if it is grey, 16 bits a pixel.
 
     With `reduced_to`, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size as long as both sides
-    keep at least that many pixels; other formats ignore it.
+    keep at least that many pixels. A picture that still has more than `SHOWN_PIXELS` is averaged
+    over blocks, so that many can be held at once.
 
     >>> open_picture("examples/others/cat.jpg").size
     (451, 300)
     """
     if isinstance(source, np.ndarray):
         source = _from_array(source)
-    name = str(source) if isinstance(source, Path | str) else "the picture"
     if isinstance(source, Image.Image):
-        with _decoding(name):
-            return _rgb(_upright(source))
-    file = io.BytesIO(source) if isinstance(source, bytes) else source
-    with _decoding(name, source), Image.open(file) as opened:
-        if reduced_to is not None and opened.format == "JPEG":
-            opened.draft(None, (reduced_to, reduced_to))
-        opened.load()
-        return _rgb(_upright(opened))
+        with _errors_of("the picture"):
+            return _bounded(_upright(source, _rgb(source)), reduced_to)
+    name = "the picture" if isinstance(source, bytes) else str(source)
+    with _errors_of(name), _opened(source) as file:
+        try:
+            picture = Image.open(file, formats=FORMATS)
+        except UnidentifiedImageError:
+            raise PictureError(f"{name} {_why_not_a_picture(file)}") from None
+        with picture:
+            return _decoded(picture, name, reduced_to)
+
+
+def _opened(source: Path | str | bytes) -> BinaryIO:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    return open_regular(source, FILE_BYTES)
+
+
+def _decoded(picture: Image.Image, name: str, reduced_to: int | None) -> Image.Image:
+    pixels, channels = picture.width * picture.height, len(picture.getbands())
+    buffers = pixels * _BUFFERS.get(picture.format or "", 0)
+    if picture.format in ("JPEG", "MPO"):
+        buffers = pixels * channels * _COEFFICIENT
+        if reduced_to is not None:
+            picture.draft(None, (reduced_to, reduced_to))
+    decoded = picture.width * picture.height
+    # The buffers are freed before the picture becomes RGB.
+    cost = decoded * _STORED.get(picture.mode, 4) + max(buffers, decoded * _RGB)
+    if cost > DECODING_BYTES:
+        raise PictureError(
+            f"{name} would unpack to {pixels / 1e6:.0f} million pixels, which take "
+            f"{cost / MEGABYTE:,.0f} megabytes to decode (at most {DECODING_BYTES // MEGABYTE}): "
+            "save it smaller"
+        )
+    with _one_large_picture if cost > _LARGE else contextlib.nullcontext():
+        if picture.format == "TIFF":
+            _silence_libtiff()
+        picture.load()
+        return _bounded(_upright(picture, _rgb(picture)), reduced_to)
 
 
 @contextlib.contextmanager
-def _decoding(name: str, source: Path | str | bytes = b"") -> Iterator[None]:
+def _errors_of(name: str) -> Iterator[None]:
     """Whatever goes wrong with a picture, as one line that names it."""
     try:
         yield
+    except PictureError:
+        raise
     except FileNotFoundError:
         raise PictureError(f"{name} does not exist: check the path") from None
     except IsADirectoryError:
@@ -74,11 +131,17 @@ def _decoding(name: str, source: Path | str | bytes = b"") -> Iterator[None]:
         raise PictureError(
             f"{name} would unpack to more than {limit} million pixels: save it smaller"
         ) from None
-    except UnidentifiedImageError:
-        raise PictureError(f"{name} {_why_not_a_picture(source)}") from None
+    except MemoryError:
+        raise PictureError(
+            f"{name} needs more memory than there is: save it smaller, or close other programs"
+        ) from None
     # Pillow's decoders raise many things on damaged data; whatever it is, the file is the cause.
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, OSError) and error.errno and error.strerror:
+            raise PictureError(
+                f"{name} cannot be read ({error.strerror}): give a picture file"
+            ) from None
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DamagedPictureError(
             f"{name} is damaged or cut short ({reason}): copy or download it again"
         ) from None
@@ -99,43 +162,105 @@ def _from_array(pixels: NDArray[Any]) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(pixels))
 
 
-def _upright(picture: Image.Image) -> Image.Image:
+def _upright(opened: Image.Image, rgb: Image.Image) -> Image.Image:
+    """The pixels of a picture, turned as its file asks."""
     orientation = None
     with contextlib.suppress(Exception):  # broken EXIF must not cost us a whole picture
-        orientation = picture.getexif().get(_ORIENTATION_TAG)
-    return picture.transpose(_TO_UPRIGHT[orientation]) if orientation in _TO_UPRIGHT else picture
+        orientation = opened.getexif().get(_ORIENTATION_TAG)
+    return rgb.transpose(_TO_UPRIGHT[orientation]) if orientation in _TO_UPRIGHT else rgb
 
 
 def _rgb(picture: Image.Image) -> Image.Image:
-    if picture.mode.startswith("I;16"):
-        # Pillow would clip to 0-255; the eight higher bits are the picture.
-        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert("RGB")
+    """A new RGB image, made strip by strip: what lies between the modes takes memory, too."""
+    if 0 in picture.size:
+        raise PictureError(
+            f"a picture of {picture.width} x {picture.height} pixels has nothing to see: "
+            "give one that has pixels"
+        )
     if picture.mode in ("I", "F"):
-        return _stretched(picture).convert("RGB")
-    if picture.has_transparency_data:
-        white = Image.new("RGBA", picture.size, "white")
-        return Image.alpha_composite(white, picture.convert("RGBA")).convert("RGB")
-    return picture.convert("RGB")
+        return _stretched(picture)
+    to_rgb = _high_bytes if picture.mode.startswith("I;16") else _converted
+    return _by_strips(picture, _on_white if picture.has_transparency_data else to_rgb)
+
+
+def _strips(picture: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    """Parts of a picture of about a million pixels, from above; with the row each begins at."""
+    rows = max(1, 1_000_000 // picture.width)
+    for top in range(0, picture.height, rows):
+        bottom = min(top + rows, picture.height)
+        yield top, picture.crop((0, top, picture.width, bottom))
+
+
+def _by_strips(picture: Image.Image, convert: Callable[[Image.Image], Image.Image]) -> Image.Image:
+    whole = Image.new("RGB", picture.size)
+    for top, strip in _strips(picture):
+        whole.paste(convert(strip), (0, top))
+    return whole
+
+
+def _converted(strip: Image.Image) -> Image.Image:
+    return strip.convert("RGB")
+
+
+def _high_bytes(strip: Image.Image) -> Image.Image:
+    # Pillow would clip to 0-255; the eight higher bits are the picture.
+    return Image.fromarray((np.asarray(strip) >> 8).astype(np.uint8))
+
+
+def _on_white(strip: Image.Image) -> Image.Image:
+    white = Image.new("RGBA", strip.size, "white")
+    return Image.alpha_composite(white, strip.convert("RGBA")).convert("RGB")
 
 
 def _stretched(picture: Image.Image) -> Image.Image:
     """32-bit pixels have no agreed range: the lowest becomes black, the highest white."""
-    values = np.nan_to_num(np.asarray(picture, np.float64), posinf=0.0, neginf=0.0)
-    low, high = values.min(), values.max()
-    levels = (values - low) * (255 / (high - low) if high > low else 0.0)
-    return Image.fromarray(levels.round().astype(np.uint8))
+    ranges = [(v.min(), v.max()) for v in (_finite(strip) for _, strip in _strips(picture))]
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    scale = 255 / (high - low) if high > low else 0.0
+    return _by_strips(
+        picture,
+        lambda strip: Image.fromarray(((_finite(strip) - low) * scale).round().astype(np.uint8)),
+    )
 
 
-def _why_not_a_picture(source: Path | str | bytes) -> str:
+def _finite(strip: Image.Image) -> NDArray[np.float64]:
+    return np.nan_to_num(np.asarray(strip, np.float64), posinf=0.0, neginf=0.0)
+
+
+def _bounded(picture: Image.Image, reduced_to: int | None) -> Image.Image:
+    """At most `SHOWN_PIXELS` of a picture, if it is asked for reduced."""
+    width, height = picture.size
+    if reduced_to is None or width * height <= SHOWN_PIXELS:
+        return picture
+    factor = max(1, min(width, height) // reduced_to)
+    factors = (factor, factor)
+    if width * height > SHOWN_PIXELS * factor**2:  # long and narrow
+        factors = (max(1, width // reduced_to), max(1, height // reduced_to))
+    return picture.reduce(factors)
+
+
+def _why_not_a_picture(file: BinaryIO) -> str:
     """What an unidentified file seems to be, and what to do."""
-    start = source[:512] if isinstance(source, bytes) else _first_bytes(Path(source))
+    file.seek(0)
+    start = file.read(512)
     if not start:
         return "is empty (0 bytes): copy or download it again"
     if all(byte in b"\t\r\n\f" or 32 <= byte < 127 for byte in start):
         return "holds text, not a picture: name a picture"
-    return "is in no format that Pillow reads, or its start is damaged: convert it to JPEG or PNG"
+    known = ", ".join(FORMATS)
+    return f"is in no format that is read here ({known}), or damaged: convert it to JPEG or PNG"
 
 
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(512)
+@functools.cache
+def _silence_libtiff() -> None:
+    """Let libtiff not write to standard error; whatever is wrong comes back as an exception.
+
+    Pillow leaves libtiff's own handlers in place, so they are reached through the library that
+    Pillow has loaded. Where it cannot be found, libtiff goes on talking.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        for library in {line.split()[-1] for line in maps if "libtiff" in line}:
+            libtiff = ctypes.CDLL(library)
+            libtiff.TIFFSetWarningHandler(None)
+            libtiff.TIFFSetErrorHandler(None)

@@ -1,15 +1,22 @@
 """The command line as a whole, run as its users run it."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
+import types
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from sightline import __version__
-from sightline.cli.main import cli, main
+from sightline.cli.main import TRACEBACK, Terminated, cli, main
+from sightline.cli.main import run as run_command
+from sightline.cli.options import print_json
+from sightline.errors import ConfigError
 
 
 def run(*arguments, **environment):
@@ -120,3 +127,78 @@ def test_freed_memory_stays_with_the_program_and_garbage_with_the_system(monkeyp
     with pytest.raises(SystemExit):
         main()
     assert len(asked) == 2
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes a command that raises what it is given; returns its exit code."""
+
+    def fail(error, name="train"):
+        @click.command(name)
+        def command():
+            raise error
+
+        module = types.ModuleType("failing_command")
+        module.command = command
+        monkeypatch.setitem(sys.modules, "failing_command", module)
+        monkeypatch.setitem(cli.table, name, ("failing_command", "Fails."))
+        return run_command([name])
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (SystemExit(1), 1, ""),
+        (ConfigError("no such\x1b[2J\nword"), 2, r"sightline: no such\x1b[2J\nword"),
+        (click.UsageError("No such option"), 2, "sightline: No such option"),
+        (OSError(28, "No space left on device", "run"), 2, "run: No space left on device"),
+        (MemoryError(), 2, "there is not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 2, "not enough memory"),
+        (ZeroDivisionError("by\nzero"), 70, r"a bug in Sightline (ZeroDivisionError: by\nzero)"),
+        (KeyboardInterrupt(), 130, "interrupted; the same command resumes from the last"),
+        (Terminated(), 143, "terminated; the same command resumes from the last checkpoint"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_every_end_has_its_exit_code_and_one_line(error, code, says, failing, capsys):
+    assert failing(error) == code
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert "\n" not in printed.err.strip()  # (click ends the line that has ^C)
+    assert printed.out == ""
+
+
+def test_a_bug_shows_where_if_asked(failing, monkeypatch, capsys):
+    monkeypatch.setenv(TRACEBACK, "1")
+    assert failing(ZeroDivisionError()) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_is_one_line(number, code, tmp_path):
+    ready = tmp_path / "ready"
+    script = (
+        "import pathlib, sys, time, click\n"
+        "from sightline.cli import main\n"
+        f"@main.cli.command('wait')\ndef wait():\n    pathlib.Path({str(ready)!r}).touch()\n"
+        "    time.sleep(60)\n"
+        "main.cli.get_command = lambda context, name: wait\nmain.cli.table['wait'] = ('', '')\n"
+        "sys.argv[1:] = ['wait']\nmain.main()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    while not ready.exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(20) == code
+    assert process.stderr.read().endswith("run the same command again\n")
+
+
+def test_json_holds_no_sign_that_a_terminal_acts_on(capsys):
+    name = "caf\udce9\x1b[2J\x9b\u202e.jpg"
+    print_json({"picture": name})
+    printed = capsys.readouterr().out
+    assert printed.replace("\n", "").isprintable()
+    assert json.loads(printed) == {"picture": name}

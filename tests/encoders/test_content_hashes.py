@@ -35,14 +35,13 @@ def memo(tmp_path):
 def opened(monkeypatch):
     """Names of the files that are opened to be hashed."""
     names = []
-    plain = Path.open
+    plain = content_hashes.open_regular
 
-    def note(path, *arguments, **options):
-        if path.suffix == ".jpg":
-            names.append(path.name)
-        return plain(path, *arguments, **options)
+    def note(path, limit):
+        names.append(path.name)
+        return plain(path, limit)
 
-    monkeypatch.setattr(Path, "open", note)
+    monkeypatch.setattr(content_hashes, "open_regular", note)
     return names
 
 

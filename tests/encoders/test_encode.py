@@ -1,6 +1,6 @@
 """Encoding a dataset's pictures into a cache."""
 
-from pathlib import Path
+import os
 
 import numpy as np
 import pytest
@@ -109,14 +109,14 @@ def test_files_that_have_not_changed_are_not_read_again(
     cache = encode_all(pictures, encoder, tmp_path)
     rows = cache.rows([picture_key(path) for path in pictures])
 
-    plain = Path.open
+    plain = os.open
 
     def fail(path, *arguments, **options):
         if path in pictures:
             raise OSError(5, "is read")
         return plain(path, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", fail)
+    monkeypatch.setattr(os, "open", fail)
     again = RegionCache.for_encoder(encoder, tmp_path)
     assert encode_pictures(pictures, encoder, again, workers=workers) == []
     assert (again.rows([again.key(path) for path in pictures]) == rows).all()

@@ -15,6 +15,7 @@ from sightline.cli.options import (
     print_json,
 )
 from sightline.errors import PictureError
+from sightline.printing import printable
 
 if TYPE_CHECKING:
     from sightline.captions import Caption, Word
@@ -102,7 +103,7 @@ def command(
                 read = captioner.open if captioner.encoder.sees_pixels else captioner.encode
                 opened.append((path, read(path)))
             except PictureError as error:
-                click.echo(f"sightline: skipped: {error}", err=True)
+                click.echo(f"sightline: skipped: {printable(error)}", err=True)
                 skipped = True
         encoded = captioner.encode([image for _, image in opened])
         by_picture = captioner.captions(encoded, **options)
@@ -112,7 +113,8 @@ def command(
             record: dict[str, Any] = {"picture": str(path)}
             record["captions"] = [caption.to_json() for caption in captions]
             lines = [
-                f"{path}: {mark(caption)}" + (f"  ({caption.score:.2f})" if n_best > 1 else "")
+                f"{printable(path)}: {mark(caption)}"
+                + (f"  ({caption.score:.2f})" if n_best > 1 else "")
                 for caption in captions
             ]
             if avoid_unsupported:
@@ -120,7 +122,8 @@ def command(
                     picture, captions[0], **options
                 )
                 if again is not None:
-                    lines.append(f"{path}, without {', '.join(avoided)}: {mark(again)}")
+                    words = printable(", ".join(avoided))
+                    lines.append(f"{printable(path)}, without {words}: {mark(again)}")
                 record["avoided"] = avoided
                 record["without_unsupported"] = again and again.to_json()
             if as_json:
@@ -141,8 +144,9 @@ def mark(caption: "Caption") -> str:
 
 
 def _mark_word(word: "Word") -> str:
+    text = printable(word.text)
     if word.support is None or word.support.verdict == "seen":
-        return word.text
+        return text
     if word.support.verdict == "doubtful":
-        return click.style(f"{word.text}(?)", fg="yellow")
-    return click.style(f"[not seen: {word.text}]", fg="red")
+        return click.style(f"{text}(?)", fg="yellow")
+    return click.style(f"[not seen: {text}]", fg="red")

@@ -20,6 +20,7 @@ from sightline.cli.options import (
 from sightline.data.dataset import CaptionDataset
 from sightline.data.validator import KINDS, Finding, check, clean
 from sightline.errors import DataError
+from sightline.printing import printable
 
 
 @click.command("check")
@@ -97,7 +98,10 @@ def _print_table(findings: list[Finding], show_all: bool) -> None:
         if names:
             colour = "red" if kind.is_error else "yellow"
             table.add_row(
-                Text(kind.title, colour), f"{counts[kind]:,}", Text("\n".join(names)), kind.remedy
+                Text(kind.title, colour),
+                f"{counts[kind]:,}",
+                Text("\n".join(map(printable, names))),
+                kind.remedy,
             )
     if table.rows:
         console.print(table)
@@ -119,7 +123,7 @@ def _print_verdict(
         soft_wrap=True,
     )
     click.echo(
-        f"Cleaned copy written to {fix}."
+        f"Cleaned copy written to {printable(fix)}."
         if fix
         else "Use --fix FILE.jsonl to write a cleaned copy."
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sightline.data.scenes import DIFFICULTIES, make_scene_dataset, write_scenes
+from sightline.printing import printable
 
 
 @click.command("scenes")
@@ -60,4 +61,4 @@ def command(
         train, dev, test, seed=seed, difficulty=difficulty, size=size, bias=bias
     )
     path = write_scenes(dataset, folder)
-    click.echo(f"{len(dataset):,} scenes written; captions and boxes in {path}")
+    click.echo(f"{len(dataset):,} scenes written; captions and boxes in {printable(path)}")

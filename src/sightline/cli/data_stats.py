@@ -15,6 +15,7 @@ from sightline.cli.options import (
     print_json,
 )
 from sightline.data.stats import Stats, measure
+from sightline.printing import printable
 
 
 @click.command("stats")
@@ -46,7 +47,7 @@ def command(
     console.print()
     console.print(_coverage(stats))
     if figure is not None:
-        click.echo(f"\nFigure written to {figure}.")
+        click.echo(f"\nFigure written to {printable(figure)}.")
 
 
 def _table(*headings: str) -> Table:

@@ -13,6 +13,7 @@ from sightline.cli.options import (
     open_dataset,
     print_json,
 )
+from sightline.printing import printable
 
 
 @click.command("encode")
@@ -114,13 +115,14 @@ def command(
         show_progress=True,
     )
     for error in errors:
-        click.echo(f"sightline: left out: {error}", err=True)
+        click.echo(f"sightline: left out: {printable(error)}", err=True)
     if as_json:
         print_json({"cache": str(regions.folder), "added": len(regions) - before, "errors": errors})
     else:
         rows, columns = regions.grid
         click.echo(
-            f"{len(regions) - before:,} pictures added, {len(regions):,} in {regions.folder} "
+            f"{len(regions) - before:,} pictures added, "
+            f"{len(regions):,} in {printable(regions.folder)} "
             f"({rows} x {columns} regions of {regions.dim} numbers each)"
         )
     sys.exit(bool(errors))

@@ -17,6 +17,7 @@ from sightline.cli.options import (
     print_json,
 )
 from sightline.cli.score_table import percent
+from sightline.printing import printable
 
 
 @click.command("evaluate")
@@ -105,4 +106,4 @@ def command(
         table.add_row(escape(score.name), percent(score.corpus))
     table.add_row("bad endings", percent(evaluation.summary()["bad_endings"]))
     console.print(table)
-    console.print(f"\nCaptions, scores and a per-image table are in {escape(str(folder))}.")
+    console.print(f"\nCaptions, scores and a per-image table are in {escape(printable(folder))}.")

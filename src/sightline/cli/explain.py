@@ -11,6 +11,7 @@ import click
 from sightline.cli.options import device_option, models_option
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
+from sightline.printing import printable
 
 if TYPE_CHECKING:
     from sightline.report.report import Report
@@ -86,10 +87,10 @@ def command(
         show_progress=True,
     )
     _write(report, output)
-    click.echo(output)
+    click.echo(printable(output))
     for method, why in report.skipped.items():
         done = ", ".join(report.methods)
-        click.echo(f"sightline: {method} was skipped: {why} (done: {done})", err=True)
+        click.echo(f"sightline: {method} was skipped: {printable(why)} (done: {done})", err=True)
     if report.skipped:
         sys.exit(1)
 

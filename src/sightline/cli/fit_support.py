@@ -17,6 +17,7 @@ from sightline.cli.options import (
     print_json,
 )
 from sightline.errors import ConfigError
+from sightline.printing import printable
 
 
 @click.command("fit-support")
@@ -100,7 +101,7 @@ def command(
     for report in content:
         _print(report)
     if not no_fit:
-        console.print(f"Stored in {captioner.checkpoint}.", markup=False)
+        console.print(f"Stored in {printable(captioner.checkpoint)}.", markup=False)
 
 
 def _print(report: dict[str, Any]) -> None:

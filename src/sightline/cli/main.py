@@ -1,13 +1,19 @@
 """`sightline COMMAND`: one module per command, imported only when that command runs."""
 
+import contextlib
 import importlib
+import io
+import os
+import signal
 import sys
-from typing import Any
+import traceback
+from typing import Any, NoReturn
 
 import click
 
 from sightline.errors import SightlineError
-from sightline.memory import keep_freed_memory, leave_garbage_at_exit
+from sightline.memory import is_out_of_memory, keep_freed_memory, leave_garbage_at_exit
+from sightline.printing import printable
 from sightline.version import __version__
 
 # Command name -> (module, one line for the list of commands). The line lives here so that
@@ -83,7 +89,8 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 finished but with problems found or files skipped, 2 failed. "
+    epilog="Exit codes: 0 success, 1 finished but with problems found or files skipped, 2 failed, "
+    "70 a bug, 130 or 143 interrupted. "
     'Shell completion: eval "$(_SIGHTLINE_COMPLETE=bash_source sightline)" (or zsh, fish).',
 )
 @click.version_option(__version__, prog_name="sightline")
@@ -94,16 +101,84 @@ def cli() -> None:
     """
 
 
+class Terminated(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
 def main() -> None:
-    """Run the command line. A user error prints one line and exits with code 2."""
+    """Run the command line and exit; whatever goes wrong is one line on standard error."""
     keep_freed_memory()
     leave_garbage_at_exit()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may not have every letter
+            stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(run(sys.argv[1:]))
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise Terminated
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line; its exit code.
+
+    0: done. 1: done, with problems found or files skipped. 2: what was given cannot be used.
+    70: a bug in Sightline. 130 and 143: interrupted by Ctrl-C or a signal.
+    """
     try:
-        cli(prog_name="sightline")
+        code = cli(arguments, prog_name="sightline", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return _fail(130, f"interrupted; {_how_to_go_on(arguments)}")
+    except Terminated:
+        return _fail(143, f"terminated; {_how_to_go_on(arguments)}")
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        command = error.ctx.command_path if getattr(error, "ctx", None) else "sightline"  # type: ignore[attr-defined]
+        return _fail(2, f"{error.format_message()} See {command} --help.")
     except SightlineError as error:
-        click.echo(f"sightline: {error}", err=True)
-        sys.exit(2)
+        return _fail(2, str(error))
+    except BrokenPipeError:  # whoever read the output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13  # as if ended by SIGPIPE
     except OSError as error:
-        # A full disk or a read-only folder: print the system's message and the file.
-        click.echo(f"sightline: {error.filename or 'files'}: {error.strerror}", err=True)
-        sys.exit(2)
+        # A full disk or a read-only folder: the system's message and the file.
+        return _fail(2, f"{error.filename or 'files'}: {error.strerror or error}")
+    except Exception as error:
+        if is_out_of_memory(error):
+            return _fail(
+                2, "there is not enough memory; use a smaller batch, or close other programs"
+            )
+        if os.environ.get(TRACEBACK):
+            traceback.print_exc()
+        reason = f"{type(error).__name__}: {error}"[:300]
+        return _fail(
+            70,
+            f"a bug in Sightline ({reason}); {_how_to_go_on(arguments)}. "
+            f"{TRACEBACK}=1 shows where; please report it",
+        )
+
+
+TRACEBACK = "SIGHTLINE_TRACEBACK"  # an environment variable
+
+_GOING_ON = {
+    "train": "the same command resumes from the last checkpoint",
+    "encode": "the same command continues where it stopped",
+}
+
+
+def _how_to_go_on(arguments: list[str]) -> str:
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    return _GOING_ON.get(command, "run the same command again")
+
+
+def _fail(code: int, message: str) -> int:
+    with contextlib.suppress(OSError):
+        click.echo(f"sightline: {printable(message)}", err=True)
+    return code

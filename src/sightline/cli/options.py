@@ -2,6 +2,7 @@
 
 import glob
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from sightline.errors import ConfigError
 
 console = Console(highlight=False)
 
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 
 dataset_argument = click.argument("dataset", type=click.Path(path_type=Path))
@@ -82,8 +84,9 @@ def dataset_for(
 
 def print_json(content: Any) -> None:
     """JSON on standard output, and nothing else there."""
-    json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    # Signs that a terminal may act on, and halves of surrogate pairs, which are no UTF-8.
+    sys.stdout.write(_UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text) + "\n")
 
 
 def find_pictures(names: tuple[str, ...]) -> Iterator[Path]:

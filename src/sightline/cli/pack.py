@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sightline.cli.options import no_repeat_option
+from sightline.printing import printable
 
 
 @click.command("pack")
@@ -55,4 +56,4 @@ def command(
     decoding = {name: value for name, value in wishes.items() if value is not None}
     pack_checkpoint(sources, output, text, **decoding)
     size = sum(file.stat().st_size for file in output.iterdir())
-    click.echo(f"{output}: {size / 1e6:.1f} MB")
+    click.echo(f"{printable(output)}: {size / 1e6:.1f} MB")

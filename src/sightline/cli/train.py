@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sightline.errors import MissingExtraError
+from sightline.printing import printable
 from sightline.recipe import dump_recipe, load_recipe
 from sightline.recipes import find_recipe
 
@@ -38,4 +39,4 @@ def command(recipe: str, overrides: tuple[str, ...], run: Path | None, print_con
     path = find_recipe(recipe)
     folder = run or Path("runs") / f"{path.parent.name}-{path.stem}"
     train(chosen, folder, show_progress=True)
-    click.echo(f"Done. Caption a picture: sightline caption --model {folder} photo.jpg")
+    click.echo(f"Done. Caption a picture: sightline caption --model {printable(folder)} photo.jpg")

@@ -10,6 +10,7 @@ time: whatever is damaged in it is dropped, and where it cannot be written there
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import struct
@@ -17,7 +18,7 @@ import time
 import zlib
 from pathlib import Path
 
-from sightline.files import atomic_write
+from sightline.files import DATA_BYTES, atomic_write, open_regular, read_bytes
 
 _RECORD = struct.Struct("<16s32s16sI")  # path, file state, content hash, checksum of these
 _STATE = struct.Struct("<qqqQ")  # size, mtime and ctime in nanoseconds, inode
@@ -27,13 +28,16 @@ _HASH_BYTES = 16
 _SETTLED_NS = 2_000_000_000
 
 
+_hasher = functools.partial(hashlib.blake2b, digest_size=_HASH_BYTES)
+
+
 def content_hash(content: bytes) -> bytes:
     """The hash by which a file's content is known.
 
     >>> len(content_hash(b"anything"))
     16
     """
-    return hashlib.blake2b(content, digest_size=_HASH_BYTES).digest()
+    return _hasher(content).digest()
 
 
 class ContentHashes:
@@ -56,9 +60,9 @@ class ContentHashes:
         record = self._records.get(name, b"")
         if record[: _STATE.size] == state:
             return record[_STATE.size :]
-        with path.open("rb") as file:
+        with open_regular(path, DATA_BYTES) as file:
             state = _state(os.fstat(file.fileno()))
-            digest = content_hash(file.read())
+            digest = hashlib.file_digest(file, _hasher).digest()
             unchanged = _state(os.fstat(file.fileno())) == state
         if unchanged and _is_settled(state):
             self._records[name] = state + digest
@@ -67,7 +71,7 @@ class ContentHashes:
 
     def _read(self) -> dict[bytes, bytes]:
         try:
-            content = self.memo.read_bytes()
+            content = read_bytes(self.memo, DATA_BYTES)
         except OSError:
             return {}
         whole = len(content) - len(content) % _RECORD.size

@@ -30,7 +30,8 @@ from PIL.Image import Image
 from sightline.encoders.content_hashes import ContentHashes, content_hash
 from sightline.encoders.encoder import Encoder
 from sightline.errors import CacheError, PictureError
-from sightline.files import atomic_write, cache_folder
+from sightline.files import atomic_write, cache_folder, read_bytes
+from sightline.pictures import FILE_BYTES
 from sightline.regions import Regions, grid_boxes
 
 Precision = Literal[32, "bf16"]
@@ -55,7 +56,7 @@ def picture_key(picture: Path | Image | Mirrored, hashes: ContentHashes | None =
         return content_hash(b"mirrored" + picture_key(picture.picture, hashes))
     if isinstance(picture, Path):
         try:
-            return hashes.of(picture) if hashes else content_hash(picture.read_bytes())
+            return hashes.of(picture) if hashes else content_hash(read_bytes(picture, FILE_BYTES))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else error
             raise PictureError(f"{picture} cannot be read: {reason}") from None

@@ -14,6 +14,7 @@ from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.config import from_dict, to_dict
 from sightline.errors import ConfigError
 from sightline.evaluation.published import PUBLISHED
+from sightline.printing import printable
 from sightline.recipe import Recipe, load_recipe_of
 
 SCORES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
@@ -260,7 +261,7 @@ def _columns_of(rows: Sequence[Result]) -> dict[str, Callable[[Result], float | 
 
 def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     rows = [header, ["---"] * len(header), *lines]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+    return "".join("| " + " | ".join(map(printable, cells)) + " |\n" for cells in rows)
 
 
 def _percent(value: float | None) -> str:
