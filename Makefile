@@ -1,8 +1,10 @@
 # `make demo` and `make test` need only python3 (3.11+), make and a package registry.
+# `make demo TORCH=cpu` takes torch without libraries for a GPU from PyTorch's own index.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(PYTHON) tools/install.py $(VENV)
+TORCH_OPTION := $(if $(TORCH),--torch $(TORCH))
 
 .PHONY: demo test test-all lint clean
 
@@ -24,13 +26,11 @@ lint: $(VENV)/installed-dev
 
 # Installed once; again when what is to be installed changes.
 $(VENV)/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sightline needs Python 3.11 or newer: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable '.[train]'
+	@$(INSTALL) '.[train,heic]' $(TORCH_OPTION)
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(INSTALL) --editable '.[dev]'
+	@$(INSTALL) '.[dev]' $(TORCH_OPTION)
 	@touch $@
 
 clean:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, MissingExtraError
+from sightline.extras import EXTRAS
 from sightline.models.registry import MODELS, model_config
 from sightline.recipe import Recipe, dump_recipe, load_recipe
 from sightline.recipes import find_recipe, shipped_recipes, summary
@@ -142,3 +143,19 @@ def load_default() -> Recipe:
     from sightline.config import from_dict
 
     return from_dict(Recipe, {"data": {"path": "x"}}, "recipe")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "dev.metric=METEOR",
+        "then=[{objective: {name: self_critical, reward: {meteor: 1}}, epochs: 1}]",
+    ],
+)
+def test_a_missing_part_is_found_before_training(
+    tiny_recipe: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(load_recipe(tiny_recipe, (change,)))
+    monkeypatch.setitem(EXTRAS, "meteor", ("not_installed_here",))
+    with pytest.raises(MissingExtraError, match=r"meteor needs .*sightline\[meteor\]"):
+        check(load_recipe(tiny_recipe, (change,)))

@@ -14,6 +14,7 @@ import sightline
 from sightline.cli.evaluate import command
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import ConfigError, MissingExtraError
+from sightline.extras import EXTRAS
 from sightline.metrics import Score
 from sightline.metrics.diversity import diversity
 
@@ -44,17 +45,34 @@ def test_what_is_undefined_is_null_a_dash_or_an_empty_cell(checkpoint, tmp_path,
     assert [row["SPICE [b]count"] for row in rows] == ["", "0.333333"]
 
 
-def test_a_metric_that_cannot_be_had_does_not_cost_the_captions(checkpoint, tmp_path, monkeypatch):
-    def measure(candidates, references, metrics):
-        raise MissingExtraError("METEOR", "meteor")
-
-    monkeypatch.setattr("sightline.evaluation.evaluate.score", measure)
+def evaluate_without_meteor(checkpoint, tmp_path, monkeypatch, *options):
+    monkeypatch.setitem(EXTRAS, "meteor", ("not_installed_here",))
     monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
     data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
-    options = [str(checkpoint), "--data", str(data), "-o", str(tmp_path / "out"), "--beam", "1"]
-    result = CliRunner().invoke(command, options)
+    folder = tmp_path / "out"
+    arguments = [str(checkpoint), "--data", str(data), "-o", str(folder), "--beam", "1", *options]
+    return CliRunner().invoke(command, arguments), folder
+
+
+def test_default_metrics_are_those_installed(checkpoint, tmp_path, monkeypatch):
+    result, folder = evaluate_without_meteor(checkpoint, tmp_path, monkeypatch)
+    assert result.exit_code == 0
+    (left_out,) = [line for line in result.stderr.splitlines() if "left out" in line]
+    assert left_out.endswith("meteor is left out, because it is not installed: "
+                             "pip install 'sightline[meteor]'")  # fmt: skip
+    scores = json.loads((folder / "scores.json").read_text())["scores"]
+    assert "CIDEr-D" in scores
+    assert "METEOR" not in scores
+
+
+def test_a_metric_asked_for_and_missing_is_refused_before_the_work(
+    checkpoint, tmp_path, monkeypatch
+):
+    options = ("--metrics", "bleu,meteor")
+    result, folder = evaluate_without_meteor(checkpoint, tmp_path, monkeypatch, *options)
     assert isinstance(result.exception, MissingExtraError)
-    assert len(json.loads((tmp_path / "out" / "captions.json").read_text())) == 2
+    assert not folder.exists()
+    assert not (tmp_path / "cache").exists()  # no picture was encoded
 
 
 def test_without_a_run_it_is_the_bundled_captioner_that_is_evaluated(tmp_path, monkeypatch):

@@ -19,6 +19,8 @@ from sightline.cli.options import (
 from sightline.cli.score_table import percent
 from sightline.printing import printable
 
+_METRICS = ("bleu", "rouge-l", "cider-d", "meteor")
+
 
 @click.command("evaluate")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
@@ -43,9 +45,8 @@ from sightline.printing import printable
 @no_repeat_option
 @click.option(
     "--metrics",
-    default="bleu,rouge-l,cider-d,meteor",
-    show_default=True,
-    help="Metrics, named as in `sightline score`.",
+    help="Metrics, named as in `sightline score`. Default: those of bleu, rouge-l, cider-d and "
+    "meteor that are installed.",
 )
 @click.option(
     "-o",
@@ -66,7 +67,7 @@ def command(
     beam: int | None,
     length_power: float | None,
     no_repeat: int | None,
-    metrics: str,
+    metrics: str | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -79,7 +80,9 @@ def command(
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
     from sightline.evaluation.evaluate import evaluate
+    from sightline.metrics.scoring import check_metrics
 
+    names = _default_metrics() if metrics is None else check_metrics(metrics.split(","))
     dataset, cache = dataset_for(runs[0] if runs else None, data, images)
     chosen = dataset.split(split)
     checkpoints = [find_checkpoint(run, phase) for run in runs or [None]]
@@ -90,7 +93,7 @@ def command(
     evaluation = evaluate(
         Captioner.load(*checkpoints, device=device),
         chosen,
-        metrics.split(","),
+        names,
         split=split,
         cache=cache,
         folder=folder,
@@ -107,3 +110,17 @@ def command(
     table.add_row("bad endings", percent(evaluation.summary()["bad_endings"]))
     console.print(table)
     console.print(f"\nCaptions, scores and a per-image table are in {escape(printable(folder))}.")
+
+
+def _default_metrics() -> list[str]:
+    from sightline.metrics.scoring import installed_metrics
+
+    installed = installed_metrics(_METRICS)
+    for name in _METRICS:
+        if name not in installed:
+            click.echo(
+                f"sightline: {name} is left out, because it is not installed: "
+                f"pip install 'sightline[{name}]'",
+                err=True,
+            )
+    return installed

@@ -18,7 +18,7 @@ from sightline.metrics.bootstrap import Difference, compare
 from sightline.metrics.diversity import Diversity
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.score import Score, number
-from sightline.metrics.scoring import DEFAULT, METRICS, score
+from sightline.metrics.scoring import DEFAULT, METRICS, check_metrics, score
 
 _path = click.Path(path_type=Path)
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -113,6 +113,7 @@ def command(
         raise DataError(f"no metric given; choose from {', '.join(METRICS)}")
     if boxes is not None and "chair" not in names:
         names.append("chair")
+    check_metrics(names)
     diverse = diverse or training is not None
     weights = None if frequencies is None else DocumentFrequencies.load(frequencies)
     systems = [

@@ -1,11 +1,10 @@
 """`sightline train`."""
 
-import importlib.util
 from pathlib import Path
 
 import click
 
-from sightline.errors import MissingExtraError
+from sightline import extras
 from sightline.printing import printable
 from sightline.recipe import dump_recipe, load_recipe
 from sightline.recipes import find_recipe
@@ -32,8 +31,7 @@ def command(recipe: str, overrides: tuple[str, ...], run: Path | None, print_con
     if print_config:
         click.echo(dump_recipe(chosen), nl=False)
         return
-    if importlib.util.find_spec("lightning_fabric") is None:
-        raise MissingExtraError("training", "train")
+    extras.require("train", "training")
     from sightline.training.loop import train
 
     path = find_recipe(recipe)

@@ -15,7 +15,7 @@ from sightline.evaluation.captioning import caption_cached
 from sightline.files import atomic_write
 from sightline.metrics.diversity import diversity
 from sightline.metrics.score import Score, number
-from sightline.metrics.scoring import score
+from sightline.metrics.scoring import check_metrics, score
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +73,13 @@ def evaluate(
 ) -> Evaluation:
     """Caption pictures from their cached regions, encoding those that are not cached yet.
 
-    `options` are fields of `BeamOptions`. With a `folder`, captions are written before they are
-    scored: a metric that is not installed should not cost the captions.
+    `options` are fields of `BeamOptions`. A metric that is not installed is refused before the
+    work begins. With a `folder`, captions are written before they are scored.
 
     >>> evaluate(captioner, dataset.split("test"), ["cider-d"]).summary()  # doctest: +SKIP
     {'split': 'test', 'pictures': 1000, …}
     """
+    check_metrics(metrics)
     search = captioner.options.changed(options)
     regions = encode_all(
         [image.picture for image in images], captioner.encoder, cache, show_progress=show_progress

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Collection, Sequence
 
+from sightline import extras
 from sightline.errors import DataError
 from sightline.metrics.bertscore import bertscore
 from sightline.metrics.bleu import Bleu
@@ -13,7 +14,7 @@ from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.meteor.scorer import meteor
 from sightline.metrics.rouge import RougeL
 from sightline.metrics.score import Metric, Score
-from sightline.metrics.spice.official import spice
+from sightline.metrics.spice.official import spice, spice_command
 from sightline.metrics.spice.spacy_parser import spice_spacy
 
 # Those that share one count of words and n-grams.
@@ -32,6 +33,9 @@ _READING: dict[str, Metric] = {
     "bertscore": bertscore,
     "chair": chair,
 }
+
+# The optional part that a metric needs, if any.
+_EXTRAS = {"meteor": "meteor", "spice-spacy": "spice", "bertscore": "bertscore"}
 
 METRICS = (*_COUNTING, *_READING)
 DEFAULT = ("bleu", "rouge-l", "cider-d", "cider")
@@ -59,7 +63,7 @@ def score(
     >>> scores["ROUGE-L"].per_image.round(2).tolist()
     [1.0, 0.77]
     """
-    names = [_known(name) for name in metrics]
+    names = check_metrics(metrics)
     corpus = Corpus(frequencies=frequencies)
     if any(name in _COUNTING for name in names):
         corpus.add(candidates, references)
@@ -73,6 +77,32 @@ def score(
             result = _READING[name](candidates, references)
         scores += result if isinstance(result, tuple) else (result,)
     return {result.name: result for result in scores}
+
+
+def check_metrics(names: Sequence[str]) -> list[str]:
+    """The metrics by their plain names; an error for one that is unknown or not installed.
+
+    Call it before work whose result is to be scored.
+
+    >>> check_metrics(["BLEU", "rouge_l"])
+    ['bleu', 'rouge-l']
+    """
+    plain = [_known(name) for name in names]
+    for name in plain:
+        if name in _EXTRAS:
+            extras.require(_EXTRAS[name], name)
+        if name == "spice":
+            spice_command()
+    return plain
+
+
+def installed_metrics(names: Sequence[str]) -> list[str]:
+    """Those of the metrics whose optional parts are installed.
+
+    >>> installed_metrics(["bleu", "meteor"])
+    ['bleu', 'meteor']
+    """
+    return [name for name in names if name not in _EXTRAS or extras.is_installed(_EXTRAS[name])]
 
 
 def _known(name: str) -> str:

@@ -6,6 +6,7 @@ import torch
 
 from sightline.checkpoint import find_checkpoint, load_config
 from sightline.errors import ConfigError
+from sightline.metrics.scoring import check_metrics
 from sightline.models.registry import create_model
 from sightline.recipe import Recipe
 from sightline.training.objectives.registry import create_objective
@@ -15,6 +16,8 @@ def check(recipe: Recipe) -> None:
     """Refuse what cannot be trained: a mistake should show before hours of encoding, not after."""
     with torch.device("meta"):  # built without a single number
         model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
+    if recipe.dev.metric == "METEOR":
+        check_metrics(["meteor"])
     for phase in recipe.phases():
         create_objective(phase.objective).check(model)
         # The best checkpoint is that of all phases: their scores must be of one kind.

@@ -50,7 +50,7 @@ def spice(
     'SPICE'
     """
     check_shapes(candidates, references)
-    command = _command(java, corenlp)
+    command = spice_command(java, corenlp)
     pictures = [
         {"image_id": number, "test": candidate, "refs": list(captions)}
         for number, (candidate, captions) in enumerate(zip(candidates, references, strict=True))
@@ -74,7 +74,7 @@ def spice(
     return category_scores("SPICE", [_f_scores(by_picture[i]) for i in range(len(pictures))])
 
 
-def _command(java: str, corenlp: Path | str | None) -> list[str]:
+def spice_command(java: str = "java", corenlp: Path | str | None = None) -> list[str]:
     """Java with everything on its class path; an error that lists whatever is not there."""
     missing = []
     program = shutil.which(java)

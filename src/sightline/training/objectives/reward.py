@@ -11,7 +11,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.errors import ConfigError
 from sightline.metrics.reward import CiderReward
 from sightline.metrics.score import Floats
-from sightline.metrics.scoring import score
+from sightline.metrics.scoring import check_metrics, score
 from sightline.text.tokenizer import tokenize
 from sightline.text.vocabulary import END, PAD, Vocabulary
 
@@ -41,6 +41,7 @@ def check_weights(weights: dict[str, float]) -> None:
         if name not in REWARDS:
             hint = nearest(name, list(REWARDS))
             raise ConfigError(f"objective.reward: no metric is called '{name}'; {hint}")
+    check_metrics([_SCORES[name][0] for name in weights if name in _SCORES])
 
 
 class Reward:
