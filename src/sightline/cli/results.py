@@ -22,7 +22,11 @@ endings are captions that break off, as in "with a"."""
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the tables to this Markdown file instead of printing them.",
 )
-@click.option("--published", is_flag=True, help="Add a table of published results on Flickr8k.")
+@click.option(
+    "--published",
+    type=click.Choice(["flickr8k", "flickr30k", "coco"]),
+    help="Add a table of published results on this dataset.",
+)
 @click.option(
     "--settings",
     is_flag=True,
@@ -31,7 +35,11 @@ endings are captions that break off, as in "with a"."""
 )
 @json_option
 def command(
-    runs: tuple[Path, ...], output: Path | None, published: bool, settings: bool, as_json: bool
+    runs: tuple[Path, ...],
+    output: Path | None,
+    published: str | None,
+    settings: bool,
+    as_json: bool,
 ) -> None:
     """Tabulate training RUNS: what was trained, for how long, and the scores.
 
@@ -57,12 +65,12 @@ def command(
     if means := means_to_markdown(rows):
         tables.append(f"Mean and standard deviation of runs that differ in their seed:\n\n{means}")
     if published:
-        tables.append(published_to_markdown())
+        tables.append(published_to_markdown(published))
     text = "\n".join(tables)
     if output is None:
         click.echo(text, nl=False)
         return
-    options = ["--settings"] * settings + ["--published"] * published
+    options = ["--settings"] * settings + (["--published", published] if published else [])
     names = (run.name if run.is_file() else f"runs/{run.name}" for run in runs)
     command = " ".join(["sightline results", *names, *options])
     with atomic_write(output) as file:

@@ -227,13 +227,13 @@ def means_to_markdown(rows: Sequence[Result]) -> str:
     return _table(["runs", *columns], lines) if lines else ""
 
 
-def published_to_markdown() -> str:
-    """What papers and others print for the test split of Flickr8k, and how theirs was measured."""
+def published_to_markdown(dataset: str) -> str:
+    """What papers and others print for the test split of a dataset, and how it was measured."""
     return _table(
         ["published", *SCORES, "how it was measured"],
         [
             [row.system, *(str(row.scores.get(name, "-")) for name in SCORES), row.protocol]
-            for row in PUBLISHED
+            for row in PUBLISHED[dataset]
         ],
     )
 
