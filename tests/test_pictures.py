@@ -13,9 +13,11 @@ from PIL import Image, ImageFile
 
 from sightline import pictures
 from sightline.errors import PictureError
+from sightline.extras import EXTRAS
 from sightline.pictures import FILE_BYTES, open_picture
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "others"
+FORMATS_FOLDER = Path(__file__).parent / "formats"
 
 
 def saved(picture: Image.Image, path: Path, **options: object) -> Path:
@@ -390,3 +392,33 @@ def test_decoders_are_silent(tmp_path):
     done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True)
     assert done.stderr == ""
     assert "broken.tif is damaged or cut short" in done.stdout
+
+
+def test_heic_is_read_upright_and_within_the_budget(monkeypatch):
+    """A photograph of a dog that the telephone was turned for."""
+    picture = open_picture(FORMATS_FOLDER / "rotated.heic")
+    assert (picture.mode, picture.size) == ("RGB", (48, 64))
+    bytes_of_it = (FORMATS_FOLDER / "rotated.heic").read_bytes()
+    assert np.array_equal(np.asarray(open_picture(bytes_of_it)), np.asarray(picture))
+    assert np.asarray(picture).std() > 20
+    monkeypatch.setattr("sightline.pictures.DECODING_BYTES", 48 * 64 * 8)
+    with pytest.raises(PictureError, match="megabytes to decode"):
+        open_picture(FORMATS_FOLDER / "rotated.heic")
+
+
+def test_a_damaged_heic_is_one_line(tmp_path):
+    cut = tmp_path / "cut.heic"
+    cut.write_bytes((FORMATS_FOLDER / "rotated.heic").read_bytes()[:600])
+    with pytest.raises(PictureError, match=r"cut\.heic") as caught:
+        open_picture(cut)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_its_part_heic_says_which_is_missing(monkeypatch):
+    monkeypatch.setitem(EXTRAS, "heic", ("not_installed_here",))
+    with pytest.raises(PictureError, match=r"rotated.heic is a HEIC .*'sightline\[heic\]'"):
+        open_picture(FORMATS_FOLDER / "rotated.heic")
+
+
+def test_avif_is_read():
+    assert open_picture(FORMATS_FOLDER / "small.avif").size == (64, 48)

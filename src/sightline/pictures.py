@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from sightline import extras
 from sightline.errors import DamagedPictureError, PictureError
 from sightline.files import MEGABYTE, open_regular
 
 Picture = Path | str | bytes | Image.Image | NDArray[Any]
 """A file, its bytes, an opened picture or an array `(H, W)`, `(H, W, 3)` or `(H, W, 4)`."""
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
 """What is opened. Pillow knows forty more, and starts Ghostscript for one of them."""
 
 FILE_BYTES = 256 * MEGABYTE
@@ -35,7 +36,7 @@ SHOWN_PIXELS = 4_000_000  # kept of a picture that is asked for reduced
 # and at most in the buffers of each decoder.
 _STORED = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}
 _RGB = 4
-_BUFFERS = {"WEBP": 12, "GIF": 4, "BMP": 4, "TIFF": 8}
+_BUFFERS = {"WEBP": 12, "GIF": 4, "BMP": 4, "TIFF": 8, "AVIF": 12, "HEIF": 12}
 _COEFFICIENT = 2  # of each channel of a JPEG in several scans, at whatever scale it is decoded
 _LARGE = 64 * MEGABYTE
 _one_large_picture = threading.Lock()
@@ -247,8 +248,27 @@ def _why_not_a_picture(file: BinaryIO) -> str:
         return "is empty (0 bytes): copy or download it again"
     if all(byte in b"\t\r\n\f" or 32 <= byte < 127 for byte in start):
         return "holds text, not a picture: name a picture"
+    if _is_heic(start):
+        return "is a HEIC photograph, which an optional part reads: pip install 'sightline[heic]'"
     known = ", ".join(FORMATS)
     return f"is in no format that is read here ({known}), or damaged: convert it to JPEG or PNG"
+
+
+def _is_heic(start: bytes) -> bool:
+    """Whether a file begins as the photographs of telephones do (ISO 23008-12, section 10)."""
+    return start[4:8] == b"ftyp" and start[8:12] in (b"heic", b"heix", b"heim", b"heis", b"mif1")
+
+
+def _open_heic(file: BinaryIO, name: str) -> Any:
+    from pi_heif import HeifImageFile
+
+    return HeifImageFile(file, name)
+
+
+# Pillow does not read HEIC; the optional part is imported with the first such picture.
+Image.register_open(
+    "HEIF", _open_heic, lambda start: _is_heic(start) and extras.is_installed("heic")
+)
 
 
 @functools.cache

@@ -17,7 +17,10 @@ from sightline.errors import ConfigError
 console = Console(highlight=False)
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+_SUFFIXES = {
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"),
+    *(".avif", ".heic", ".heif"),
+}
 
 dataset_argument = click.argument("dataset", type=click.Path(path_type=Path))
 images_option = click.option(
