@@ -88,10 +88,11 @@ def test_the_same_seed_draws_the_same_captions(tiny):
     assert not torch.equal(draws[0], draws[2])
 
 
+@pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize(
     ("temperature", "top_k", "top_p"), [(1.0, 0, 1.0), (2.0, 0, 1.0), (1.0, 3, 1.0), (1.5, 0, 0.8)]
 )
-def test_captions_come_as_often_as_the_model_says(tiny, allowed, temperature, top_k, top_p):
+def test_captions_come_as_often_as_the_model_says(tiny, allowed, temperature, top_k, top_p, alike):
     """Pearson's statistic over all captions of up to two words stays where chance leaves it."""
     tiny, limits = tiny(2), Constraints(max_length=2)
     chances: dict[tuple[int, ...], float] = {}
@@ -110,7 +111,7 @@ def test_captions_come_as_often_as_the_model_says(tiny, allowed, temperature, to
 
     follow((), 1.0)
     assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
-    options = SampleOptions(5000, temperature, top_k, top_p, seed=7, constraints=limits)
+    options = SampleOptions(5000, temperature, top_k, top_p, 7, alike, limits)
     rows = sample(tiny.model, tiny.memory, options).tokens[0].tolist()
     drawn = [tuple(word for word in row if word != PAD) for row in rows]
     assert set(drawn) <= set(chances)
@@ -187,3 +188,16 @@ def test_required_words_need_a_beam(tiny):
         SampleOptions(constraints=limits)
     with pytest.raises(ConfigError, match=r"^decoding: required words need a beam search$"):
         greedy(tiny.model, tiny.memory, limits)
+
+
+def test_sampled_alike_a_picture_has_captions_of_its_own(tiny):
+    tiny = tiny(0, pictures=3)
+    options = SampleOptions(6, seed=3, alike=True)
+    together = sample(tiny.model, tiny.memory, options).tokens
+    for n in range(len(together)):
+        memory = {name: part[[n]] for name, part in tiny.memory.items()}
+        alone = sample(tiny.model, memory, options).tokens
+        length = alone.shape[2]
+        assert torch.equal(alone[0], together[n, :, :length])
+        assert (together[n, :, length:] <= END).all()
+    assert len({tuple(row) for row in together[0].tolist()}) > 1

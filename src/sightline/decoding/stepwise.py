@@ -23,6 +23,8 @@ class SampleOptions:
     top_k: int = 0  # only among the k likeliest words; 0: among all
     top_p: float = 1.0  # only among the likeliest words that together have this probability
     seed: int = 0
+    # The same random numbers for every picture: what is sampled of one does not depend on others.
+    alike: bool = False
     constraints: Constraints = field(default_factory=Constraints)
 
     def __post_init__(self) -> None:
@@ -50,10 +52,12 @@ def sample(model: CaptionModel, memory: Memory, options: SampleOptions) -> Hypot
     `log_probs` are those of the model itself, before temperature and truncation.
     """
     device = next(iter(memory.values())).device
-    generator = torch.Generator(device).manual_seed(options.seed)
+    generator = torch.Generator("cpu" if options.alike else device).manual_seed(options.seed)
 
     def pick(allowed: Tensor) -> Tensor:
         probabilities = truncate(allowed / options.temperature, options.top_k, options.top_p)
+        if options.alike:
+            return _sample_alike(probabilities, generator)
         return sample_words(probabilities, generator)
 
     return _loop(model, memory, options.samples, options.constraints, pick)
@@ -77,6 +81,16 @@ def sample_words(probabilities: Tensor, generator: torch.Generator) -> Tensor:
     points = total * torch.rand(total.shape, generator=generator, dtype=total.dtype)
     # The product may be rounded up to the total, which no running sum is above.
     points = points.minimum(total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(sums, points, right=True).squeeze(-1)
+
+
+def _sample_alike(probabilities: Tensor, generator: torch.Generator) -> Tensor:
+    """A word `(B, K)` from each distribution `(B, K, V)`, by K random numbers for all pictures."""
+    points = torch.rand(1, probabilities.shape[1], 1, generator=generator)
+    # (A running sum that fell by rounding would let a search by halves end at an impossible word.)
+    sums = probabilities.cumsum(-1).cummax(-1).values
+    total = sums[..., -1:]
+    points = (points.to(sums) * total).minimum(total.nextafter(torch.zeros_like(total)))
     return torch.searchsorted(sums, points, right=True).squeeze(-1)
 
 

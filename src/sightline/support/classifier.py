@@ -16,6 +16,7 @@ from sightline.explain.targets import Targets
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 from sightline.regions import Regions
+from sightline.support.agreement import agreement
 from sightline.support.logistic import Floats, Logistic
 from sightline.support.word_scores import MEANING, word_scores
 from sightline.text.stop_words import is_content
@@ -83,7 +84,12 @@ class SupportClassifier:
         for first in range(0, len(captions), BATCH):
             batch = slice(first, first + BATCH)
             scored = score_words(
-                model, vocabulary, regions[batch], captions[batch], self.reference_regions
+                model,
+                vocabulary,
+                regions[batch],
+                captions[batch],
+                self.reference_regions,
+                agree="agreement" in self.names,
             )
             rest = iter(self.classify(scored.scores))
             for supports, places in zip(checked[batch], scored.places, strict=True):
@@ -98,8 +104,13 @@ def score_words(
     regions: Regions,
     captions: Sequence[Sequence[int]],
     reference_regions: Regions,
+    *,
+    agree: bool = True,
 ) -> WordScores:
-    """The single scores of every content word, of one caption per picture."""
+    """The single scores of every content word, of one caption per picture.
+
+    Without `agree`, that which needs sampled captions is left out.
+    """
     places = [
         [place for place, word in enumerate(caption) if is_content(vocabulary.words[word])]
         for caption in captions
@@ -115,10 +126,11 @@ def score_words(
     index = torch.tensor([[*row, *[0] * (asked - len(row))] for row in places])
     tokens, index = tokens.to(regions.mask.device), index.to(regions.mask.device)
     given = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], 1)
-    targets = Targets(model, regions, given[:, None], index, tokens.gather(1, index))
-    scores = {
-        name: values.tolist() for name, values in word_scores(targets, reference_regions).items()
-    }
+    words = tokens.gather(1, index)
+    values = word_scores(Targets(model, regions, given[:, None], index, words), reference_regions)
+    if agree:
+        values["agreement"] = agreement(model, vocabulary, regions, words)
+    scores = {name: rows.tolist() for name, rows in values.items()}
     return WordScores(
         places,
         [

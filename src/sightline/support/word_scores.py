@@ -2,7 +2,8 @@
 
 All are higher for a word that the picture supports better, none depends on later words, and each
 exists for every captioner (but for the gate, which is where there is one). They cost one LRP pass
-to the regions and three teacher-forced passes, for all words of all captions at once.
+to the regions and three teacher-forced passes, for all words of all captions at once, and the
+captions that are sampled for `agreement`.
 """
 
 import torch
@@ -26,6 +27,7 @@ MEANING = {
     "blank": "probability lost when the picture is replaced by a blank",
     "other_picture": "probability lost when it is replaced by other pictures",
     "log_probability": "log-probability of the word",
+    "agreement": "share of captions sampled from the captioner that say the word",
 }
 
 
