@@ -27,8 +27,9 @@ STANDS_FOR = {
     "MODULE": "integrated",
 }
 SMALLER = {
-    "train": "epochs=1 then=[] encoder.name=efficientnet_lite0 encoder.size=64 dev.beam=1",
-    "localise": "--pictures 2 --method attention",
+    "train": "epochs=12 then=[] encoder.name=efficientnet_lite0 encoder.size=64 dev.beam=1 "
+    "data.min_count=1 optimizer.learning_rate=3e-3 schedule.warmup=5 batch.size=8",
+    "localise": "--method attention",
     "encode": "--encoder efficientnet_lite0 --size 64",
 }
 
@@ -86,7 +87,10 @@ def elsewhere(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     code = re.search(r"Save this as `integrated.py`:\n\n```python\n(.*?)```", page, re.DOTALL)
     assert code is not None
     (folder / "integrated.py").write_text(code[1], encoding="utf-8")
-    run("sightline data scenes scenes --train 12 --dev 3 --test 3 --size 64", folder)
+    run(
+        "sightline data scenes scenes --train 24 --dev 3 --test 4 --size 64 --difficulty easy",
+        folder,
+    )
     captions = [{"image_id": 1, "caption": "a dog runs"}]
     (folder / "results.json").write_text(json.dumps(captions))
     reference = {"images": [{"id": 1, "file_name": "1.jpg"}]}

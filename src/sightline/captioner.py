@@ -300,6 +300,8 @@ class Captioner:
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
     ) -> BeamOptions:
+        if both := sorted(set(avoid) & set(require)):
+            raise ConfigError(f"both required and to be avoided: {', '.join(both)}")
         options = {**options, "avoid": self._ids(avoid), "require": self._ids(require)}
         # A list of five needs at least five beams; nobody wants to be told so.
         options["beam"] = max(options.get("beam", self.options.beam), options.get("n_best", 1))

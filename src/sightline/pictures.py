@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import functools
 import io
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ def _errors_of(name: str) -> Iterator[None]:
     except PictureError:
         raise
     except FileNotFoundError:
-        raise PictureError(f"{name} does not exist: check the path") from None
+        raise missing_picture(name) from None
     except IsADirectoryError:
         raise PictureError(f"{name} is a folder: give a picture in it") from None
     except PermissionError:
@@ -238,6 +239,21 @@ def _bounded(picture: Image.Image, reduced_to: int | None) -> Image.Image:
     if width * height > SHOWN_PIXELS * factor**2:  # long and narrow
         factors = (max(1, width // reduced_to), max(1, height // reduced_to))
     return picture.reduce(factors)
+
+
+def missing_picture(name: Path | str) -> PictureError:
+    """What to say of a name that is no file's.
+
+    >>> str(missing_picture(Path("https://example.org/dog.jpg")))
+    'https:/example.org/dog.jpg is an address on the web: download the picture and give its file'
+    """
+    if re.match(r"\w+:/", str(name)):
+        return PictureError(
+            f"{name} is an address on the web: download the picture and give its file"
+        )
+    if str(name) == "-":
+        return PictureError("-: standard input is not read; save the picture and give its file")
+    return PictureError(f"{name} does not exist: check the path")
 
 
 def _why_not_a_picture(file: BinaryIO) -> str:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import sightline
 from sightline.cli.caption import command
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, PictureError
 
 
 @pytest.fixture
@@ -146,3 +146,25 @@ def test_what_was_not_fitted_cannot_check(checkpoint: Path, album: Path) -> None
         result = run(*models, album / "cat.jpg", "--check")
         assert isinstance(result.exception, ConfigError)
         assert says in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("absent.jpg", "absent.jpg does not exist: check the path"),
+        ("https://example.org/dog.jpg", "is an address on the web: download the picture"),
+        ("-", "standard input is not read; save the picture"),
+    ],
+)
+def test_what_is_no_picture_is_noticed_before_the_captioner_is_loaded(
+    name: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.captioner.Captioner.load", None)
+    result = run(name)
+    assert isinstance(result.exception, PictureError)
+    assert says in str(result.exception)
+
+
+def test_a_word_both_required_and_avoided_is_named(checkpoint: Path, album: Path) -> None:
+    result = run("--model", checkpoint, album, "--require", "cat", "--avoid", "cat")
+    assert str(result.exception) == "both required and to be avoided: cat"

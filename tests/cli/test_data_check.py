@@ -80,7 +80,7 @@ def test_fix_writes_a_cleaned_copy_beside_the_untouched_original(folder):
     copy = folder / "elsewhere" / "clean.jsonl"
     result = run(folder, "--fix", copy)
     assert result.exit_code == 1
-    assert f"Cleaned copy written to {copy}." in result.stdout
+    assert f"Cleaned copy written to {copy}: 2 pictures" in result.stdout
     assert original.read_bytes() == before
     cleaned = read_dataset(copy)
     assert [image.captions for image in cleaned] == [("a red picture",), ("a blue picture",)]
@@ -132,3 +132,12 @@ def test_pictures_in_another_folder(folder, tmp_path_factory):
     save(elsewhere, A)
     assert run(elsewhere).exit_code == 1
     assert run(elsewhere, "--images", folder).exit_code == 0
+
+
+def test_a_cleaned_copy_of_a_sound_dataset_is_mentioned_too(folder, tmp_path):
+    save(folder, A)
+    result = run(folder, "--fix", tmp_path / "clean.jsonl")
+    assert result.exit_code == 0
+    written = f"Cleaned copy written to {tmp_path / 'clean.jsonl'}: 1 pictures (1 train), 1 caption"
+    assert written in result.stdout
+    assert len(read_dataset(tmp_path / "clean.jsonl")) == 1

@@ -145,3 +145,9 @@ def test_help_names_every_method_without_waiting_for_torch() -> None:
     )
     assert done.stdout.split()[-1] == "False"
     assert all(name in done.stdout for name in list_methods())
+
+
+def test_a_missing_picture_is_noticed_before_the_captioner_is_loaded(monkeypatch, tmp_path):
+    monkeypatch.setattr("sightline.captioner.Captioner.load", None)
+    result = CliRunner().invoke(command, ["absent.jpg", "-o", str(tmp_path / "why.html")])
+    assert str(result.exception) == "absent.jpg does not exist: check the path"

@@ -107,3 +107,17 @@ def test_mistakes(checkpoint: Path, scenes: Path) -> None:
         assert isinstance(result.exception, error), result.output
         assert says in str(result.exception)
     assert not (checkpoint / FILE).exists()
+
+
+def test_the_bundled_captioner_is_fitted_in_a_copy(
+    checkpoint: Path, scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.checkpoint.BUNDLED", checkpoint)
+    refused = run("--data", scenes)
+    assert "give a folder for a copy with -o" in str(refused.exception)
+    result = run("--data", scenes, "-o", tmp_path / "copy")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "copy" / FILE).is_file()
+    assert not (checkpoint / FILE).exists()
+    again = run("--data", scenes, "-o", tmp_path / "copy")
+    assert "exists already" in str(again.exception)

@@ -56,7 +56,7 @@ def test_an_ended_caption_goes_on_with_padding_at_no_cost():
         ({"min_length": 0}, "a caption of at least 0 and at most 20 words is impossible"),
         ({"max_length": 2, "min_length": 3}, "a caption of at least 3 and at most 2 words"),
         ({"no_repeat_ngram": -1}, "no_repeat_ngram must be a number of words, or 0 for no limit"),
-        ({"avoid": (5, 6), "require": (6,)}, "1 words are both required and forbidden"),
+        ({"avoid": (5, 6), "require": (6,)}, "a word is both required and to be avoided"),
         ({"max_length": 1, "require": (5, 6)}, "2 required words do not fit into 1"),
         ({"require": (5, 5)}, "a word is required twice"),
         ({"require": (UNKNOWN,)}, "only words can be required"),

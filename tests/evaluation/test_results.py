@@ -206,3 +206,9 @@ def test_the_captioner_in_the_box_has_the_same_scores_everywhere() -> None:
     for scores in (percent, best):
         few = " | ".join(str(scores[name]) for name in ("BLEU-4", "METEOR", "CIDEr-D"))
         assert f"| {few} |" in readme
+
+
+def test_a_folder_without_a_run_is_one_line_that_names_no_option(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="neither a training run nor a checkpoint") as caught:
+        results_of(tmp_path)
+    assert "--" not in str(caught.value)

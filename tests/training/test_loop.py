@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 import sightline
 from sightline.checkpoint import read_pointers
-from sightline.errors import ConfigError, TrainingError
+from sightline.errors import ConfigError, DataError, TrainingError
 from sightline.recipe import load_recipe
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
@@ -469,7 +469,9 @@ def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> No
     run = tmp_path / "run"
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)
     before = (run / "history.jsonl").read_bytes()
-    with pytest.raises(ConfigError, match="contains a run of another recipe"):
+    with pytest.raises(
+        ConfigError, match=r"another recipe \(epochs: 1, now \d+\).* with start_from="
+    ):
         train(load_recipe(tiny_recipe, ("epochs=2",)), run)
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)  # done already: nothing happens
     assert (run / "history.jsonl").read_bytes() == before
@@ -478,3 +480,10 @@ def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> No
     (run / "recipe.yaml").write_text(text.replace("  captions: null\n", ""))
     assert (run / "recipe.yaml").read_text() != text
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)
+
+
+def test_a_mistyped_path_leaves_nothing_behind(tiny_recipe: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(DataError, match="flicker8k: no such file or folder"):
+        train(load_recipe(tiny_recipe, ("data.scenes=null", "data.path=flicker8k")), run)
+    assert not run.exists()

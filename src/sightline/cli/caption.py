@@ -13,6 +13,7 @@ from sightline.cli.options import (
     models_option,
     no_repeat_option,
     print_json,
+    require_a_picture,
 )
 from sightline.errors import PictureError
 from sightline.printing import printable
@@ -80,6 +81,7 @@ def command(
     Pictures that cannot be read are reported and skipped (exit code 1).
     """
     paths = list(find_pictures(pictures))
+    require_a_picture(paths, models)
     from sightline.captioner import Captioner
 
     captioner = Captioner.load(*models, device=device)

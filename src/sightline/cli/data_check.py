@@ -115,15 +115,14 @@ def _print_verdict(
     sizes = ", ".join(f"{splits[name]:,} {name}" for name in sorted(splits))
     sentences = sum(len(image.captions) for image in cleaned)
     usable = f"{len(cleaned):,} pictures ({sizes}), {sentences:,} captions"
-    if not any(finding.kind.is_error for finding in findings):
-        console.print(f"[green]No errors[/]: {usable}.", soft_wrap=True)
-        return
+    has_errors = any(finding.kind.is_error for finding in findings)
     console.print(
-        f"[red]Errors found[/]. Usable: {usable}; the dataset lists {len(captions):,} pictures.",
+        f"[red]Errors found[/]. Usable: {usable}; the dataset lists {len(captions):,} pictures."
+        if has_errors
+        else f"[green]No errors[/]: {usable}.",
         soft_wrap=True,
     )
-    click.echo(
-        f"Cleaned copy written to {printable(fix)}."
-        if fix
-        else "Use --fix FILE.jsonl to write a cleaned copy."
-    )
+    if fix is not None:
+        click.echo(f"Cleaned copy written to {printable(fix)}: {usable}.")
+    elif has_errors:
+        click.echo("Use --fix FILE.jsonl to write a cleaned copy.")

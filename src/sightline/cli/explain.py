@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sightline.cli.options import device_option, models_option
+from sightline.cli.options import device_option, models_option, require_a_picture
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
 from sightline.printing import printable
@@ -69,6 +69,7 @@ def command(
     """
     if output.suffix not in _SUFFIXES:
         raise ConfigError(f"{output}: the output file must end in {', '.join(_SUFFIXES)}")
+    require_a_picture([picture], models)
     unsaid = [_parse_why_not(text) for text in why_not]
     from sightline.captioner import Captioner
     from sightline.explain.methods import find_method, list_methods

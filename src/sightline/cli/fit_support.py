@@ -1,5 +1,6 @@
 """`sightline fit-support`."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sightline.printing import printable
 
 
 @click.command("fit-support")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--split",
     default="dev",
@@ -45,6 +46,12 @@ from sightline.printing import printable
     help="Do not fit. Report on the stored classifier, with --report-on SPLIT.",
 )
 @click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Store the result in a copy of the captioner in this new folder, and leave RUN as it is.",
+)
+@click.option(
     "--words",
     metavar="WORD,…",
     help="Also report on these words alone, such as the object words of paper 4, table 3.",
@@ -54,11 +61,12 @@ from sightline.printing import printable
 @device_option
 @json_option
 def command(
-    run: Path,
+    run: Path | None,
     split: str,
     others: tuple[str, ...],
     report_on: str | None,
     no_fit: bool,
+    output: Path | None,
     words: str | None,
     data: Path | None,
     images: Path | None,
@@ -69,18 +77,27 @@ def command(
 
     Captions held-out pictures with the captioner of RUN, and labels each content word right or
     wrong by the reference captions. Fits a classifier to the scores of these words and stores it
-    in the checkpoint. The tables show how well each score, and their combination, separate right
-    words from wrong ones (AUC with 95 % intervals, cross-validated on the split of the fit).
+    in the checkpoint. Without RUN, it is that of the bundled captioner, and -o is needed. The
+    tables show how well each score, and their combination, separate right words from wrong ones
+    (AUC with 95 % intervals, cross-validated on the split of the fit).
     """
     from sightline.captioner import Captioner
+    from sightline.checkpoint import find_checkpoint
     from sightline.evaluation.support import fit_support
 
     if no_fit and report_on is None:
         raise ConfigError("--no-fit needs --report-on: give a split to report on")
     if report_on == split and not no_fit:
         raise ConfigError(f"--report-on: '{split}' is the split of the fit; give another split")
+    if run is None and output is None and not no_fit:
+        raise ConfigError("the bundled captioner is not changed: give a folder for a copy with -o")
+    if output is not None and (no_fit or output.exists()):
+        wrong = "nothing is stored with --no-fit" if no_fit else f"{output} exists already"
+        raise ConfigError(f"--output: {wrong}")
     dataset, cache = dataset_for(run, data, images)
-    captioner = Captioner.load(run, device=device)
+    if output is not None:
+        shutil.copytree(find_checkpoint(run), output)
+    captioner = Captioner.load(output or run, device=device)
     reports = fit_support(
         captioner,
         () if no_fit else dataset.split(split),

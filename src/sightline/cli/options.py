@@ -4,7 +4,7 @@ import glob
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,17 @@ def print_json(content: Any) -> None:
     text = json.dumps(content, indent=2, ensure_ascii=False)
     # Signs that a terminal may act on, and halves of surrogate pairs, which are no UTF-8.
     sys.stdout.write(_UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text) + "\n")
+
+
+def require_a_picture(paths: Sequence[Path], models: Sequence[Path]) -> None:
+    """Fail before a captioner is loaded, if none of the pictures is there.
+
+    (A captioner over precomputed features, which must be named, knows pictures by their names.)
+    """
+    from sightline.pictures import missing_picture
+
+    if paths and not models and not any(path.exists() for path in paths):
+        raise missing_picture(paths[0])
 
 
 def find_pictures(names: tuple[str, ...]) -> Iterator[Path]:

@@ -33,8 +33,8 @@ class Constraints:
             raise ConfigError("decoding: only words can be required; the end cannot be avoided")
         if len(set(self.require)) < len(self.require):
             raise ConfigError("decoding: a word is required twice; give it once")
-        if both := set(self.avoid) & set(self.require):
-            raise ConfigError(f"decoding: {len(both)} words are both required and forbidden")
+        if set(self.avoid) & set(self.require):  # `Captioner` names the words
+            raise ConfigError("decoding: a word is both required and to be avoided")
         if len(self.require) > self.max_length:
             raise ConfigError(
                 f"decoding: {len(self.require)} required words do not fit into {self.max_length}"

@@ -49,6 +49,8 @@ def results_of(run: Path) -> list[Result]:
         return _recorded_results(run)
     if (run / "config.json").is_file():
         return [_packed_result(run)]
+    if not (run / "recipe.yaml").is_file():
+        raise ConfigError(f"{run}: neither a training run nor a checkpoint; give one of these")
     recipe = load_recipe_of(run)
     pointers = read_pointers(run)
     ended = [name for name in pointers if name.startswith("stage-")]

@@ -32,7 +32,7 @@ from sightline.training.card import model_card
 from sightline.training.objectives.objective import Objective, Term
 from sightline.training.objectives.registry import create_objective
 from sightline.training.recipe_check import check, start_of
-from sightline.training.recipe_data import dataset_of
+from sightline.training.recipe_data import dataset_of, require_data
 from sightline.training.region_provider import RegionProvider
 from sightline.training.run import (
     History,
@@ -49,6 +49,8 @@ from sightline.version import __version__
 def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     """Train by a recipe, from the last checkpoint of `run` if there is one."""
     check(recipe)
+    if not run.exists():
+        require_data(recipe.data)
     try:
         fabric = Fabric(
             accelerator=recipe.accelerator,

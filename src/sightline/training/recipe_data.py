@@ -26,6 +26,17 @@ def dataset_of(recipe: DataRecipe) -> CaptionDataset:
     )
 
 
+def require_data(recipe: DataRecipe) -> None:
+    """Refuse a run whose data is not there, or has nothing to train or to choose a checkpoint by.
+
+    To be called before anything is written. (Scenes are always there.)
+    """
+    if recipe.scenes is None:
+        dataset = dataset_of(recipe)
+        for split in ("train", "dev"):
+            dataset.split(split)
+
+
 def encoder_of(recipe: EncoderRecipe) -> Encoder:
     """The image encoder that a recipe names."""
     if recipe.features is not None:

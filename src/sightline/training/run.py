@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from sightline.config import to_dict
 from sightline.devices import restore_random_states
 from sightline.errors import ConfigError
 from sightline.files import atomic_write
@@ -73,16 +74,43 @@ def claim_run(folder: Path, recipe: Recipe) -> None:
     """Make the run's folder, or see that it belongs to the same recipe."""
     path = folder / "recipe.yaml"
     if path.exists():
-        if load_recipe(path) != recipe:
+        if (trained := load_recipe(path)) != recipe:
             raise ConfigError(
-                f"{folder}: contains a run of another recipe; choose a new folder with --run, or "
-                "give the original recipe to resume it"
+                f"{folder}: contains a run of another recipe ({_differences(trained, recipe)}); "
+                "choose a new folder with --run, there with start_from="
+                f"{folder} to train its captioner further, or give the original recipe to resume it"
             )
         return
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
     with atomic_write(path) as file:
         file.write(dump_recipe(recipe))
+
+
+def _differences(before: Recipe, now: Recipe) -> str:
+    """The settings in which two recipes differ, at most three of them.
+
+    >>> from sightline.recipe import DataRecipe
+    >>> _differences(Recipe(DataRecipe("a"), epochs=5), Recipe(DataRecipe("b"), epochs=9))
+    'data.path: a, now b; epochs: 5, now 9'
+    """
+    flat, flat_now = _flat(to_dict(before)), _flat(to_dict(now))
+    changed = [
+        f"{key}: {flat.get(key)}, now {flat_now.get(key)}"
+        for key in dict.fromkeys([*flat, *flat_now])
+        if flat.get(key) != flat_now.get(key)
+    ]
+    return "; ".join([*changed[:3], *["…"] * (len(changed) > 3)])
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
 
 
 def pack_tensors(
