@@ -119,7 +119,7 @@ def test_a_device_is_chosen_by_name() -> None:
         "caption {picture} --model {checkpoint}",
         "explain {picture} --model {checkpoint} -o page.html",
         "evaluate {checkpoint} --data {scenes}",
-        "localise {checkpoint} --data {scenes}",
+        "experiment explanations {checkpoint} --data {scenes} -o table",
         "fit-support {checkpoint} --data {scenes}",
         "encode {scenes}",
     ],

@@ -28,7 +28,8 @@ from sightline.decoding.inference import inference
 from sightline.decoding.words import with_start
 from sightline.encoded_picture import join_regions
 from sightline.evaluation.captioning import score_captions
-from sightline.evaluation.localisation import localise
+from sightline.experiments.experiment import Subject
+from sightline.experiments.explanations import Options, conclude, tasks
 from sightline.models.hierarchical import Hierarchical
 from sightline.models.registry import MODELS
 from sightline.models.transformer import Transformer
@@ -138,16 +139,21 @@ def test_evaluate_writes_captions_scores_and_a_table_per_picture(soft: Path) -> 
 @with_soft
 def test_relevance_is_on_what_a_word_names(soft: Path, scenes: list[CaptionedImage]) -> None:
     """Paper 4, section 4.1: more of it than of attention; what speaks against a word is not."""
-    found = localise(sightline.load(soft), scenes[:16], ["attention", "guided_grad_cam", "lrp"])
-    attention, guided, lrp = found
-    assert len(lrp.area) > 16
-    chance = lrp.area.mean()
-    assert lrp.score.corpus > 4 * chance
-    assert lrp.score.corpus > attention.score.corpus + 0.1
-    assert lrp.regions.mean() > attention.score.corpus + 0.1  # at the same resolution
-    assert lrp.pointed.mean() > 0.8
-    assert lrp.negative[:, 0].mean() < chance
-    assert guided.score.corpus > 3 * chance
+    options = Options(("attention", "guided_grad_cam", "lrp"), 16, 4, 4)
+    subject = Subject("soft", "soft_attention", tuple(scenes[:16]), lambda: sightline.load(soft))
+    records = [task.measure() for task in tasks([subject], options)]
+    rows = {row["map"]: row for row in conclude(records, options).data["rows"]}
+    inside = {name: row["inside"]["mean"] for name, row in rows.items()}
+    assert rows["lrp"]["inside"]["count"] > 16
+    assert inside["lrp"] > 3 * rows["lrp"]["area"]["mean"]
+    assert inside["lrp"] > inside["attention"] + 0.1
+    assert inside["lrp, regions"] > inside["attention"] + 0.1  # at the same resolution
+    assert inside["guided_grad_cam"] > 2 * rows["lrp"]["area"]["mean"]
+    assert rows["lrp"]["pointed"]["mean"] > 0.8
+    # Words of different shapes have maps that differ, and say what the captioner goes by.
+    assert rows["lrp"]["prefers_its_box"]["mean"] > 0.9
+    assert rows["lrp, regions"]["regions"]["low"] > rows["random"]["regions"]["high"]
+    assert rows["lrp"]["shuffled"]["mean"] < 0.9
 
 
 @pytest.mark.xdist_group("transformer")

@@ -36,10 +36,11 @@ COMMANDS = {
     ),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
     "pack": ("sightline.cli.pack", "Export a small checkpoint for sharing, or average several."),
-    "localise": (
-        "sightline.cli.localise",
-        "Measure whether explanations lie on the objects words name.",
+    "experiment": (
+        "sightline.cli.experiment",
+        "Make a table and a figure: compare explanations, reproduce a paper.",
     ),
+    "localise": ("sightline.cli.localise", "Replaced by experiment."),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioning models."),
     "check-plugin": ("sightline.cli.check_plugin", "Test a plug-in against the laws."),

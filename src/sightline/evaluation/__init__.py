@@ -1,1 +1,1 @@
-"""Evaluation: captions of a split, their scores, localisation, and tables of runs."""
+"""Evaluation: captions of a split, their scores, measures of explanations, and tables of runs."""

@@ -39,6 +39,8 @@ class Method:
     adds_up: bool = False
     # Below zero is evidence against the word; otherwise there are sizes alone.
     signed: bool = True
+    # It tells the pixels of a region apart; others show each region as a whole.
+    finer: bool = False
 
 
 _METHODS = {
@@ -49,6 +51,7 @@ _METHODS = {
         "captioner, step by step, to the regions of the picture and to the previous words. These "
         "parts add up to the score. Within the regions it continues to the pixels, to show where.",
         adds_up=True,
+        finer=True,
     ),
     "grad_cam": Method(
         grad_cam,
@@ -62,6 +65,7 @@ _METHODS = {
         "Guided Grad-CAM shows which pixels the word's score depends on, where Grad-CAM finds "
         "evidence for the word. It does not say which speak against it.",
         signed=False,
+        finer=True,
     ),
     "attention": Method(
         attention,
@@ -74,6 +78,7 @@ _METHODS = {
         gradient_input,
         "Gradient x input",
         "Gradient x input multiplies each pixel by how strongly the word's score depends on it.",
+        finer=True,
     ),
     "guided_backpropagation": Method(
         guided_backpropagation,
@@ -81,6 +86,7 @@ _METHODS = {
         "Guided backpropagation shows which pixels the word's score depends on, along paths "
         "through the encoder that raise it. It does not say which speak against it.",
         signed=False,
+        finer=True,
     ),
     "occlusion": Method(
         occlusion,

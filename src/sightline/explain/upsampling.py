@@ -34,6 +34,19 @@ def upsample_boxes(weights: Tensor, boxes: Tensor, size: tuple[int, int]) -> Ten
     return torch.einsum("nl,lh,lw->nhw", weights, down, across)
 
 
+def average_boxes(maps: Tensor, boxes: Tensor) -> Tensor:
+    """The mean `(N, L)` of maps `(N, H, W)` over each of some boxes `(L, 4)`.
+
+    >>> box = torch.tensor([[0.0, 0.0, 0.75, 1.0]])
+    >>> average_boxes(torch.tensor([[[1.0, 2.0, 3.0, 9.0]]]), box).tolist()
+    [[2.0]]
+    """
+    boxes = boxes.to(maps.dtype)
+    across = _shares(boxes[:, 0], boxes[:, 2], maps.shape[2])
+    down = _shares(boxes[:, 1], boxes[:, 3], maps.shape[1])
+    return torch.einsum("nhw,lh,lw->nl", maps, down, across)
+
+
 def interpolate(grid: Tensor, size: tuple[int, int]) -> Tensor:
     """Maps `(B, N, h, w)` at `size`, bilinear between the centres of cells; a mean stays one.
 

@@ -1,0 +1,113 @@
+"""Paper 4, figure 3: the share of relevance above a threshold that is inside the boxes (eq. 9)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sightline.data.dataset import CaptionedImage
+from sightline.evaluation.localisation import THRESHOLDS, correctness
+from sightline.experiments.estimate import estimate, to_markdown
+from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.grounded import ground, picture_tasks, require_words
+from sightline.explain.methods import find_method
+
+
+@dataclass(frozen=True)
+class Options:
+    """The methods of the paper."""
+
+    methods: tuple[str, ...] = ("attention", "grad_cam", "guided_grad_cam", "lrp")
+
+    def __post_init__(self) -> None:
+        for method in self.methods:
+            find_method(method)
+
+
+def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+    def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
+        captioner = subject.captioner
+        grounded = ground(captioner, image)
+        words: list[Record] = [{"area": float(mask.mean())} for mask in grounded.masks.values()]
+        for method in options.methods if words else ():
+            explanations = captioner.explain(
+                grounded.picture, grounded.caption, words=list(grounded.masks), method=method
+            )
+            for word, why, mask in zip(words, explanations, grounded.masks.values(), strict=True):
+                assert why.heatmap is not None
+                word[method] = {
+                    "positive": correctness(why.heatmap, mask).tolist(),
+                    "negative": correctness(-why.heatmap, mask).tolist(),
+                }
+        return {"words": words}
+
+    return picture_tasks(subjects, measure)
+
+
+def conclude(records: Sequence[Record], options: Options) -> Findings:
+    require_words(records)
+    rows, curves = [], dict[str, dict[str, Any]]()
+    for run in dict.fromkeys(record["run"] for record in records):
+        words = [
+            (record["picture"], word)
+            for record in records
+            for word in record["words"]
+            if record["run"] == run
+        ]
+        pictures = [picture for picture, _ in words]
+        area = estimate([word["area"] for _, word in words], pictures)
+        curves[run] = {"area": area.mean}
+        for method in options.methods:
+            positive, negative = (
+                np.array([word[method][sign] for _, word in words])
+                for sign in ("positive", "negative")
+            )
+            inside = estimate(positive[:, 0].tolist(), pictures)
+            curves[run][method] = {
+                "positive": positive.mean(0).tolist(),
+                "negative": negative.mean(0).tolist(),
+            }
+            rows.append(
+                [
+                    run,
+                    str(len(words)),
+                    f"{100 * area.mean:.1f}",
+                    method,
+                    inside.show(100),
+                    f"{100 * positive[:, 5].mean():.1f}",
+                    f"{100 * negative[:, 0].mean():.1f}",
+                ]
+            )
+    header = ["run", "words", "area", "method", "inside", "inside, above half", "negative inside"]
+    data = {"thresholds": THRESHOLDS.tolist(), "curves": curves}
+    return Findings(to_markdown(header, rows), _draw(curves, options), data)
+
+
+def _draw(curves: dict[str, Any], options: Options) -> Any:
+    """A panel for each run; what speaks against a word is dashed."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.2 * len(curves) + 1.6, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(curves), squeeze=False, sharey=True)[0]
+    for panel, (run, of_run) in zip(panels, curves.items(), strict=True):
+        for number, method in enumerate(options.methods):
+            percent = {sign: 100 * np.array(curve) for sign, curve in of_run[method].items()}
+            label = find_method(method).label
+            panel.plot(THRESHOLDS, percent["positive"], color=f"C{number}", label=label)
+            if percent["negative"].any():
+                panel.plot(THRESHOLDS, percent["negative"], "--", color=f"C{number}", linewidth=1)
+        panel.axhline(100 * of_run["area"], color="grey", linewidth=1, label="area of the boxes")
+        panel.set_title(run, fontsize=9)
+        panel.set_xlabel("threshold, as a share of the largest")
+    panels[0].set_ylabel("inside the boxes (%)")
+    panels[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+EXPERIMENT = Experiment(
+    "How much relevance above a threshold lies on the object that a word names?",
+    Options,
+    tasks,
+    conclude,
+)
