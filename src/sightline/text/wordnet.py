@@ -1,4 +1,4 @@
-"""WordNet's synonym sets, as they lie in METEOR's data inside the `pycocoevalcap` wheel."""
+"""WordNet's synonym sets and what they are kinds of, from METEOR's data in `pycocoevalcap`."""
 
 import functools
 import importlib.util
@@ -6,8 +6,6 @@ import zipfile
 from pathlib import Path
 
 from sightline.errors import MissingExtraError
-
-_NONE: frozenset[str] = frozenset()
 
 
 def pycocoevalcap_folder() -> Path | None:
@@ -26,19 +24,46 @@ def synsets(word: str) -> frozenset[str]:
     >>> sorted(synsets("puppy"))
     ['01322604', '10493835']
     """
-    return _entries().get(word.replace(" ", "_"), _NONE)
+    return frozenset(senses(word))
+
+
+def senses(word: str) -> tuple[str, ...]:
+    """The same in the file's order: animals and things that people make first, verbs last.
+
+    >>> senses("puppy")
+    ('01322604', '10493835')
+    """
+    return _entries().get(word.replace(" ", "_"), ())
+
+
+def related(synset: str) -> tuple[str, ...]:
+    """The synonym sets that one is a kind of, and those that are kinds of it.
+
+    >>> set(senses("dog")) & set(related(senses("puppy")[0]))
+    {'02084071'}
+    """
+    return _relations().get(synset, ())
 
 
 @functools.cache
-def _entries() -> dict[str, frozenset[str]]:
+def _entries() -> dict[str, tuple[str, ...]]:
     """The synset numbers of each of WordNet 3's 147,306 entries."""
+    return _pairs("english.synsets")
+
+
+@functools.cache
+def _relations() -> dict[str, tuple[str, ...]]:
+    return _pairs("english.relations")
+
+
+def _pairs(name: str) -> dict[str, tuple[str, ...]]:
+    """A file of METEOR's: a key on one line, its synset numbers on the next."""
     folder = pycocoevalcap_folder()
     jar = folder / "meteor" / "meteor-1.5.jar" if folder else None
     if jar is None or not jar.is_file():
         raise MissingExtraError("WordNet's synonyms", "spice")
     with zipfile.ZipFile(jar) as archive:
-        lines = archive.read("synonym/english.synsets").decode("utf-8").splitlines()
+        lines = archive.read(f"synonym/{name}").decode("utf-8").splitlines()
     return {
-        word: frozenset(numbers.split())
-        for word, numbers in zip(lines[::2], lines[1::2], strict=True)
+        key: tuple(numbers.split()) for key, numbers in zip(lines[::2], lines[1::2], strict=True)
     }
