@@ -12,13 +12,13 @@ from PIL.Image import Image, Resampling
 from PIL.Image import new as new_image
 from torch.nn.utils.rnn import pad_sequence
 
-from sightline.captions import Caption, Counterfactual
+from sightline.captions import Caption, Counterfactual, UnknownWord
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.description import describe_captions
 from sightline.decoding.ensemble import Ensemble
 from sightline.decoding.hypotheses import Hypotheses
-from sightline.decoding.words import describe_words
+from sightline.decoding.words import describe_words, next_words
 from sightline.devices import choose_device
 from sightline.encoded_picture import EncodedPicture, join_regions
 from sightline.encoders.encoder import Encoder
@@ -36,8 +36,9 @@ from sightline.report.heatmaps import fit
 from sightline.report.report import DEFAULT_METHODS, Report
 from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
 from sightline.support.familiarity import Familiarity, load_familiarity
+from sightline.text.nearest import nearest_word
 from sightline.text.tokenizer import tokenize
-from sightline.text.vocabulary import END, PAD, Vocabulary
+from sightline.text.vocabulary import END, PAD, SPECIAL, Vocabulary
 
 AnyPicture = Picture | EncodedPicture
 _ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)
@@ -224,8 +225,18 @@ class Captioner:
         options |= {"avoid": (*avoided, *unsupported), "n_best": 1}
         return unsupported, self.caption(picture, **options)
 
-    def read(self, picture: AnyPicture, caption: str, *, alternatives: int = 5) -> Caption:
+    def read(
+        self,
+        picture: AnyPicture,
+        caption: str,
+        *,
+        alternatives: int = 5,
+        allow_unknown: bool = False,
+    ) -> Caption:
         """A caption of your own, with the probabilities that this captioner gives its words.
+
+        With `allow_unknown`, words that the captioner does not know stay in the caption, and it
+        reads `<unknown>` in their place: their probabilities mean little.
 
         >>> captioner.read("photo.jpg", "A cat sleeps.").words[1].alternatives  # doctest: +SKIP
         (('dog', -0.3), …)
@@ -233,8 +244,29 @@ class Captioner:
         tokens = tokenize(caption)
         if not tokens:
             raise ConfigError(f"the caption '{caption}' has no words")
-        ids = self._ids(tokens)
-        return self._read(self.encode(picture), [[*ids, END]], alternatives)[0]
+        if not allow_unknown:
+            self._ids(tokens)
+        elif all(token not in self.vocabulary for token in tokens):
+            raise ConfigError(f"the captioner knows none of the words of '{caption}'")
+        ids = [self.vocabulary.id(token) for token in tokens]
+        (read,) = self._read(self.encode(picture), [[*ids, END]], alternatives)
+        words = zip(read.words, tokens, strict=True)
+        return dataclasses.replace(
+            read,
+            text=" ".join(tokens),
+            words=tuple(dataclasses.replace(word, text=token) for word, token in words),
+        )
+
+    def nearest(self, word: str) -> UnknownWord:
+        """A word that the captioner does not know, with the nearest one that it knows.
+
+        By meaning where WordNet is installed (the extra `spice`), otherwise by spelling.
+
+        >>> captioner.nearest("zebra")  # doctest: +SKIP
+        UnknownWord(text='zebra', nearest='horse', nearest_by='meaning')
+        """
+        near = nearest_word(word, self.vocabulary.words[len(SPECIAL) :])
+        return UnknownWord(word, *(near or (None, None)))
 
     def counterfactual(
         self, picture: AnyPicture, caption: Caption, word: str, place: int | None = None
@@ -263,6 +295,17 @@ class Captioner:
         if place is None:
             place = int(np.argmax(everywhere))
         return Counterfactual(words[place], place, everywhere)
+
+    def _likeliest(self, picture: EncodedPicture, caption: Caption) -> dict[str, tuple[int, float]]:
+        """Of each word, where the captioner found it most likely, and its log-probability there."""
+        ids = [*(self.vocabulary.id(word.text) for word in caption.words), END]
+        with torch.no_grad():
+            memory = self.model.encode(picture.regions)
+            tokens = torch.tensor([[ids]], device=self.device)
+            best = next_words(self.model, memory, tokens)[0, 0].max(0)
+        chances = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        known = list(zip(self.vocabulary.words, chances, strict=True))
+        return dict(known[len(SPECIAL) :])
 
     def _read(
         self, picture: EncodedPicture, rows: Sequence[Sequence[int]], alternatives: int
@@ -434,12 +477,14 @@ class Captioner:
     ) -> Report:
         """Explain words of a caption by several methods, for a page, a figure or a program.
 
-        By default it explains the captioner's own caption. `words` are words of the caption,
-        explained wherever they occur, or "all". `why_not` are words that it does not say, each
-        with a position (from 0), or None for the position where it is most likely. If the
-        captioner can check words, they come with their support. `name` is the picture's name, by
-        default that of its file. A method that cannot explain this captioner is skipped, and the
-        report says why, as long as another one can.
+        By default it explains the captioner's own caption; one that is given may have words that
+        the captioner does not know. `words` are words of the caption, explained wherever they
+        occur, or "all". `why_not` are words that it does not say, each with a position (from 0),
+        or None for the position where it is most likely. Of a word that the captioner does not
+        know, the nearest that it knows is explained; one that the caption says is explained as
+        such. If the captioner can check words, they come with their support. `name` is the
+        picture's name, by default that of its file. A method that cannot explain this captioner
+        is skipped, and the report says why, as long as another one can.
 
         >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
         Report(name='photo.jpg', …)
@@ -450,11 +495,16 @@ class Captioner:
         if caption is None:
             said = self.caption(shown, check=self.can_check)
         else:
-            said = self.read(shown, caption)
+            said = self.read(shown, caption, allow_unknown=True)
             said = self.check(shown, said) if self.can_check else said
-        counterfactuals = [self.counterfactual(shown, said, word, place) for word, place in why_not]
+        strange = [word.text for word in said.words] + [word for word, _ in why_not]
+        unknown = {word: self.nearest(word) for word in strange if word not in self.vocabulary}
+        counterfactuals = [
+            self.counterfactual(shown, said, word, place)
+            for word, place in _unsaid(said, why_not, unknown)
+        ]
         targets: list[Target] = [
-            *_places(said, words),
+            *(place for place in _places(said, words) if said.words[place].text not in unknown),
             *((each.place, each.word.text) for each in counterfactuals),
         ]
         if not targets:
@@ -473,7 +523,17 @@ class Captioner:
                 skipped[method] = str(error)
                 if len(skipped) == len(methods):
                     raise
-        return Report(name, shown.image, said, tuple(explanations), tuple(counterfactuals), skipped)
+        return Report(
+            name,
+            shown.image,
+            said,
+            tuple(explanations),
+            tuple(counterfactuals),
+            skipped,
+            readers_own=caption is not None,
+            unknown=tuple(unknown.values()),
+            likeliest=self._likeliest(shown, said),
+        )
 
 
 def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:
@@ -488,6 +548,20 @@ def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:
     if size != image.size:
         image = image.resize(size, Resampling.LANCZOS)
     return dataclasses.replace(encoded, image=image)
+
+
+def _unsaid(
+    caption: Caption, why_not: Sequence[tuple[str, int | None]], unknown: dict[str, UnknownWord]
+) -> list[tuple[str, int | None]]:
+    """What can be asked about: known words for unknown ones, but none that the caption says."""
+    said = [word.text for word in caption.words]
+    known = [(unknown[word].nearest if word in unknown else word, place) for word, place in why_not]
+    return [
+        (word, place)
+        for word, place in dict.fromkeys(known)
+        if word is not None
+        and not (word in said if place is None else said[place : place + 1] == [word])
+    ]
 
 
 def _places(caption: Caption, words: Sequence[str]) -> list[int]:

@@ -65,6 +65,18 @@ class Counterfactual:
 
 
 @dataclass(frozen=True)
+class UnknownWord:
+    """A word that the captioner does not know, and the nearest one that it knows."""
+
+    text: str
+    nearest: str | None  # None: none is near
+    nearest_by: str | None  # "form", "meaning" or "spelling"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"text": self.text, "nearest": self.nearest, "nearest_by": self.nearest_by}
+
+
+@dataclass(frozen=True)
 class Caption:
     """A caption of a picture.
 

@@ -42,3 +42,9 @@ def describe_words(
     log_probs = next_word.gather(3, tokens[..., None]).squeeze(3).masked_fill(tokens == PAD, 0.0)
     best = next_word.topk(min(alternatives, next_word.shape[-1]))
     return WordDetails(log_probs, best.indices, best.values, unrolled.attention, unrolled.signals)
+
+
+@torch.no_grad()
+def next_words(model: CaptionModel, memory: Memory, tokens: Tensor) -> Tensor:
+    """The log-probability `(B, N, T, V)` of every word at each place of the given captions."""
+    return functional.log_softmax(model.unroll(with_start(tokens), memory).logits, -1)
