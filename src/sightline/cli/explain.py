@@ -1,34 +1,44 @@
 """`sightline explain`."""
 
+import itertools
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
-from sightline.cli.options import device_option, models_option, require_a_picture
-from sightline.errors import ConfigError
+from sightline.cli.options import (
+    device_option,
+    find_pictures,
+    models_option,
+    require_a_picture,
+)
+from sightline.errors import ConfigError, PictureError
 from sightline.files import atomic_write
 from sightline.printing import printable
 
 if TYPE_CHECKING:
+    from sightline.captioner import Captioner
     from sightline.report.report import Report
 
 _SUFFIXES = (".html", ".png", ".json")
 
 
 @click.command("explain")
-@click.argument("picture", type=click.Path(path_type=Path))
+@click.argument("pictures", nargs=-1, required=True)
 @models_option
 @device_option
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
-    help="File to write: an interactive page (.html), a figure (.png) or the numbers (.json).",
+    help="File to write: an interactive page (.html), a figure (.png) or the numbers (.json). Of "
+    "several pictures: a folder for a page of each, and index.html over them.",
 )
 @click.option(
     "--method",
@@ -45,16 +55,20 @@ _SUFFIXES = (".html", ".png", ".json")
     metavar="WORDS",
     help="Words of the caption to explain, as in --words dog,grass. Default: all.",
 )
-@click.option("--caption", help="Explain this caption instead of the captioner's own.")
+@click.option(
+    "--caption",
+    help="Explain this caption instead of the captioner's own. Words that the captioner does not "
+    "know are marked.",
+)
 @click.option(
     "--why-not",
     multiple=True,
     metavar="WORD[@N]",
     help="Explain why the caption does not say WORD as its Nth word. Without N: at the position "
-    "where WORD is most likely.",
+    "where WORD is most likely. Of a word that the captioner does not know: the nearest it knows.",
 )
 def command(
-    picture: Path,
+    pictures: tuple[str, ...],
     models: tuple[Path, ...],
     device: str,
     output: Path,
@@ -63,14 +77,20 @@ def command(
     caption: str | None,
     why_not: tuple[str, ...],
 ) -> None:
-    """Explain why the caption of PICTURE has its words: what each word is based on.
+    """Explain why the captions of PICTURES have their words: what each word is based on.
 
-    A method that cannot explain the captioner is skipped with a line that says why (exit code 1).
+    PICTURES are files, folders or patterns such as 'holiday/*.jpg'. Pictures that cannot be read,
+    and methods that cannot explain the captioner, are skipped with a line that says why (exit
+    code 1).
     """
-    if output.suffix not in _SUFFIXES:
-        raise ConfigError(f"{output}: the output file must end in {', '.join(_SUFFIXES)}")
-    require_a_picture([picture], models)
+    paths = list(find_pictures(pictures))
+    several = len(paths) > 1 or any(Path(name).is_dir() for name in pictures)
     unsaid = [_parse_why_not(text) for text in why_not]
+    if several:
+        _refuse_what_is_for_one(output, words, caption, unsaid)
+    elif output.suffix not in _SUFFIXES:
+        raise ConfigError(f"{output}: the output file must end in {', '.join(_SUFFIXES)}")
+    require_a_picture(paths, models)
     from sightline.captioner import Captioner
     from sightline.explain.methods import find_method, list_methods
     from sightline.report.report import DEFAULT_METHODS
@@ -79,21 +99,81 @@ def command(
         methods = tuple(list_methods())
     for method in methods:
         find_method(method)
-    report = Captioner.load(*models, device=device).report(
-        picture,
-        caption=caption,
-        words=[word.strip().lower() for part in words for word in part.split(",")],
-        methods=tuple(dict.fromkeys(methods)) or DEFAULT_METHODS,
-        why_not=unsaid,
-        show_progress=True,
-    )
+    options: dict[str, Any] = {
+        "words": [word.strip().lower() for part in words for word in part.split(",")],
+        "methods": tuple(dict.fromkeys(methods)) or DEFAULT_METHODS,
+        "why_not": unsaid,
+        "show_progress": True,
+    }
+    captioner = Captioner.load(*models, device=device)
+    if several:
+        sys.exit(_write_pages(captioner, paths, output, options))
+    report = captioner.report(paths[0], caption=caption, **options)
     _write(report, output)
     click.echo(printable(output))
+    sys.exit(_tell_skipped(report))
+
+
+def _refuse_what_is_for_one(
+    output: Path,
+    words: Sequence[str],
+    caption: str | None,
+    unsaid: Sequence[tuple[str, int | None]],
+) -> None:
+    if output.suffix in _SUFFIXES or output.is_file():
+        raise ConfigError(f"{output}: for several pictures, give a folder to write pages into")
+    if caption is not None or tuple(words) != ("all",) or any(n is not None for _, n in unsaid):
+        raise ConfigError("--caption, --words and positions such as dog@3 are for one picture")
+
+
+def _write_pages(
+    captioner: "Captioner", paths: Sequence[Path], folder: Path, options: dict[str, Any]
+) -> bool:
+    """A page for each picture, and the index over them; whether anything was skipped."""
+    from sightline.report.page import render_index, render_page
+    from sightline.report.page_data import index_entry
+
+    folder.mkdir(parents=True, exist_ok=True)
+    entries, skipped, taken = [], False, {"index"}
+    for path in paths:
+        try:
+            report = captioner.report(path, **options)
+        except (PictureError, ConfigError) as error:  # such as an empty caption
+            click.echo(f"sightline: skipped: {error}", err=True)
+            skipped = True
+            continue
+        page = folder / f"{_new_name(path.stem, taken)}.html"
+        with atomic_write(page) as file:
+            file.write(render_page(report, index="index.html"))
+        click.echo(printable(page))
+        skipped |= _tell_skipped(report)
+        entries.append(index_entry(report, quote(page.name)))
+    if entries:
+        with atomic_write(folder / "index.html") as file:
+            file.write(render_index(entries))
+        click.echo(printable(folder / "index.html"))
+    return skipped
+
+
+def _new_name(stem: str, taken: set[str]) -> str:
+    """A name that no other page has, in any case of letters; files of two folders may share one.
+
+    >>> taken = {"index"}
+    >>> [_new_name(stem, taken) for stem in ("dog", "Dog", "index", "dog")]
+    ['dog', 'Dog-2', 'index-2', 'dog-3']
+    """
+    names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
+    name = next(name for name in names if name.lower() not in taken)
+    taken.add(name.lower())
+    return name
+
+
+def _tell_skipped(report: "Report") -> bool:
+    """Say which methods could not explain a report; whether there were any."""
     for method, why in report.skipped.items():
         done = ", ".join(report.methods)
-        click.echo(f"sightline: {method} was skipped: {printable(why)} (done: {done})", err=True)
-    if report.skipped:
-        sys.exit(1)
+        click.echo(f"sightline: {method} was skipped: {why} (done: {done})", err=True)
+    return bool(report.skipped)
 
 
 def _parse_why_not(text: str) -> tuple[str, int | None]:

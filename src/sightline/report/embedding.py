@@ -6,14 +6,14 @@ import io
 from PIL.Image import Image
 
 
-def jpeg_uri(picture: Image) -> str:
+def jpeg_uri(picture: Image, quality: int = 85) -> str:
     """A photograph.
 
     >>> from PIL.Image import new
     >>> jpeg_uri(new("RGB", (2, 2)))[:27]
     'data:image/jpeg;base64,/9j/'
     """
-    return _uri(picture.convert("RGB"), "jpeg", quality=85)
+    return _uri(picture.convert("RGB"), "jpeg", quality=quality)
 
 
 def png_uri(picture: Image) -> str:

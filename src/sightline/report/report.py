@@ -5,7 +5,7 @@ from typing import Any
 
 from PIL.Image import Image
 
-from sightline.captions import Caption, Counterfactual
+from sightline.captions import UNFAMILIAR, Caption, Counterfactual, UnknownWord
 from sightline.explanation import Explanation
 
 DEFAULT_METHODS = ("lrp", "grad_cam", "guided_grad_cam", "attention")
@@ -22,11 +22,23 @@ class Report:
     explanations: tuple[Explanation, ...]
     counterfactuals: tuple[Counterfactual, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)  # methods that do not apply, and why
+    readers_own: bool = False  # the caption is not the captioner's, but was given
+    # Words of a given caption, or asked about, that the captioner does not know. In the caption
+    # they have no explanation, and the captioner read `<unknown>` in their place.
+    unknown: tuple[UnknownWord, ...] = ()
+    # Every word that the captioner knows: the position where it was most likely (from 0), and its
+    # log-probability there. So a page can answer "why not …?" for any word.
+    likeliest: dict[str, tuple[int, float]] = field(default_factory=dict, repr=False)
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods of its explanations, in their order."""
         return tuple(dict.fromkeys(why.method for why in self.explanations))
+
+    @property
+    def unfamiliar(self) -> str | None:
+        """A sentence, if the picture is unlike those that the captioner knows."""
+        return UNFAMILIAR if self.caption.unfamiliar else None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; regions are in the order of the caption's boxes."""
@@ -40,7 +52,9 @@ class Report:
                 "height": self.picture.height,
             },
             "caption": self.caption.to_json(),
+            "readers_own": self.readers_own,
             "unsaid": [word.to_json() for word in self.counterfactuals],
+            "unknown": [word.to_json() for word in self.unknown],
             "explanations": explanations,
             "skipped": self.skipped,
         }

@@ -1,6 +1,7 @@
-"""Explanations in words, for readers who do not know the papers."""
+"""Words and numbers as readers see them, in figures, notebooks and pages."""
 
 import math
+from collections.abc import Sequence
 
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
@@ -45,6 +46,16 @@ def readable(word: str) -> str:
     return f"({word[1:-1]})" if word in ("<start>", "<end>", "<unknown>") else word
 
 
+def listed(words: Sequence[str]) -> str:
+    """Words in quotation marks, as a sentence lists them.
+
+    >>> listed(["red"]), listed(["red", "shirt", "hat"])
+    ('“red”', '“red”, “shirt” and “hat”')
+    """
+    *others, last = (f"“{readable(word)}”" for word in words)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def summary(explanation: Explanation, heatmap: Heatmap) -> str:
     """An explanation in a sentence or two, for readers who cannot see the colours.
 
@@ -61,7 +72,7 @@ def summary(explanation: Explanation, heatmap: Heatmap) -> str:
     ]
     said = f"{find_method(explanation.method).label} of “{readable(explanation.word)}”: "
     said += f"strongest {', '.join(places)}." if places else "nothing in the picture."
-    if explanation.words.any():
+    if find_method(explanation.method).adds_up and explanation.words.any():
         share = explanation.image_share
         said += f" Overall, {percent(share)} of the relevance is in the picture, "
         said += f"{percent(1 - share)} in the previous words."

@@ -1,0 +1,272 @@
+"""What a page shows of a report, as plain JSON: the same for a file and for a server.
+
+Pictures and heatmaps are data URIs. A heatmap is a grey PNG of signed relevance, which the page
+colours. Every sentence is made here; the page only lays them out.
+"""
+
+import functools
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from PIL import Image
+
+from sightline.captions import NOT_SUPPORTED, Counterfactual, Word
+from sightline.explain.methods import find_method
+from sightline.explanation import Explanation
+from sightline.report import colours, sentences
+from sightline.report.embedding import jpeg_uri, png_uri
+from sightline.report.heatmaps import Heatmap, fit, heatmap
+from sightline.report.numbers import numbers_of_explanation, numbers_of_word
+from sightline.report.report import Report
+from sightline.report.wording import COLOURS, likelihood, readable, summary
+from sightline.text.stop_words import is_content
+
+_SIDES = (192, 144, 96, 64)  # pixels of the longer side of a heatmap; encoders see no more
+_MAPS = 600_000  # bytes for all of them, and
+_PICTURE = 250_000  # for the picture: so that a page stays below a megabyte
+_PICTURES = ((1024, 85), (1024, 70), (768, 70), (512, 60))  # its longer side, and its quality
+_THUMBNAIL = 320  # pixels of the longer side
+_RARE = math.log(1e-4)  # words less likely than this are all the same to a reader
+
+
+def page_data(report: Report) -> dict[str, Any]:
+    """The page of a report.
+
+    >>> data = page_data(captioner.report("photo.jpg"))  # doctest: +SKIP
+    >>> data["caption"]["verdict"]  # doctest: +SKIP
+    'All 4 checked words are seen in the picture.'
+    """
+    caption, unsaid = report.caption, report.counterfactuals
+    asked = [(place, word.text) for place, word in enumerate(caption.words)]
+    asked += [(each.place, each.word.text) for each in unsaid]
+    return {
+        "name": report.name,
+        "picture": {
+            "source": _embedded_picture(report.picture),
+            "width": report.picture.width,
+            "height": report.picture.height,
+        },
+        "caption": {
+            "text": caption.text,
+            "readers_own": report.readers_own,
+            "verdict": sentences.verdict_of_caption(report),
+            "tone": _tone(caption.words),
+        },
+        "unfamiliar": report.unfamiliar,
+        "words": [_said(report, place, word) for place, word in enumerate(caption.words)]
+        + [_unsaid(report, counterfactual) for counterfactual in unsaid],
+        "unknown": _unknown(report),
+        "vocabulary": _vocabulary(report),
+        "methods": [_method(name) for name in report.methods],
+        "benchmark": _benchmark()["source"],
+        "skipped": [
+            f"{find_method(name).label} was skipped: {why}" for name, why in report.skipped.items()
+        ],
+        "explanations": _explanations(report, asked),
+        "featured": _featured(report),
+        "colours": {"for": colours.FOR, "against": colours.AGAINST, "opacity": colours.OPACITY},
+        "legend": COLOURS,
+        "command": f"sightline explain {shlex.quote(report.name)}",
+    }
+
+
+def index_data(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The index over several pages: the entries, the one with most doubt first."""
+    return {"pictures": sorted(reports, key=lambda entry: -entry["doubt"])}
+
+
+def index_entry(report: Report, address: str) -> dict[str, Any]:
+    """One picture of an index; `address` is where its page is.
+
+    Doubt counts unsupported words, then doubtful ones; then the least support of a word counts.
+    """
+    size = fit(*report.picture.size, _THUMBNAIL)
+    supports = [word.support for word in report.caption.words if word.support is not None]
+    missing = sum(support.verdict == NOT_SUPPORTED for support in supports)
+    doubtful = sum(support.verdict not in ("seen", NOT_SUPPORTED) for support in supports)
+    least = min((support.score for support in supports), default=1.0)
+    return {
+        "name": report.name,
+        "address": address,
+        "thumbnail": jpeg_uri(report.picture.resize(size, Image.Resampling.LANCZOS), 80),
+        "width": size[0],
+        "height": size[1],
+        "words": [
+            {
+                "text": readable(word.text),
+                "verdict": word.support and word.support.verdict,
+                "known": all(word.text != unknown.text for unknown in report.unknown),
+            }
+            for word in report.caption.words
+        ],
+        "verdict": sentences.verdict_of_caption(report),
+        "tone": _tone(report.caption.words),
+        "readers_own": report.readers_own,
+        "unfamiliar": report.unfamiliar,
+        "doubt": 100 * (report.unfamiliar is not None) + 10 * missing + doubtful + 1 - least,
+    }
+
+
+def _embedded_picture(picture: Image.Image) -> str:
+    """A JPEG as good as fits."""
+    for side, quality in _PICTURES:
+        smaller = picture.resize(fit(*picture.size, side), Image.Resampling.LANCZOS)
+        uri = jpeg_uri(smaller, quality)
+        if len(uri) <= _PICTURE:
+            break
+    return uri
+
+
+def _tone(words: Sequence[Word]) -> str:
+    """The worst verdict of a caption: "seen", "doubtful", "unsupported" or "unchecked"."""
+    verdicts = {word.support.verdict for word in words if word.support is not None}
+    if not verdicts:
+        return "unchecked"
+    if NOT_SUPPORTED in verdicts:
+        return "unsupported"
+    return "seen" if verdicts == {"seen"} else "doubtful"
+
+
+def _said(report: Report, place: int, word: Word) -> dict[str, Any]:
+    unknown = next((each for each in report.unknown if each.text == word.text), None)
+    shared = {"text": readable(word.text), "place": place, "kind": "said"}
+    if unknown is not None:
+        said = sentences.unknown_word(unknown, len(report.likeliest))
+        return {
+            **shared,
+            "kind": "unknown",
+            "verdict": None,
+            "otherwise": f"{said} It was read as an unknown word, and is not explained.",
+            "support": None,
+            "alternatives": _alternatives(word),
+            "numbers": [],
+        }
+    return {
+        **shared,
+        "verdict": word.support and word.support.verdict,
+        "otherwise": sentences.otherwise(word),
+        "support": sentences.support_of_word(word),
+        "alternatives": _alternatives(word),
+        "numbers": numbers_of_word(word),
+    }
+
+
+def _unsaid(report: Report, counterfactual: Counterfactual) -> dict[str, Any]:
+    """A word that was asked about; an unknown one it stands in for is named first."""
+    word = counterfactual.word
+    stands_for = [
+        sentences.unknown_word(each, len(report.likeliest))
+        for each in report.unknown
+        if each.nearest == word.text
+    ]
+    return {
+        "text": readable(word.text),
+        "place": counterfactual.place,
+        "kind": "unsaid",
+        "verdict": None,
+        "otherwise": " ".join(stands_for) or None,
+        "support": None,
+        "alternatives": _alternatives(word),
+        "numbers": numbers_of_word(word),
+    }
+
+
+def _unknown(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": each.text,
+            "nearest": each.nearest,
+            "sentence": sentences.unknown_word(each, len(report.likeliest)),
+        }
+        for each in report.unknown
+    ]
+
+
+def _vocabulary(report: Report) -> dict[str, Any]:
+    """All words, and of those that had a chance: at which position, and how likely."""
+    return {
+        "words": " ".join(report.likeliest),
+        "count": len(report.likeliest),
+        "chances": {
+            word: [place, likelihood(log_probability)]
+            for word, (place, log_probability) in report.likeliest.items()
+            if log_probability >= _RARE
+        },
+    }
+
+
+def _alternatives(word: Word) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": readable(text),
+            "probability": round(math.exp(log_probability), 4),
+            "shown": likelihood(log_probability),
+        }
+        for text, log_probability in word.alternatives
+    ]
+
+
+def _method(name: str) -> dict[str, Any]:
+    method = find_method(name)
+    return {
+        "name": name,
+        "label": method.label,
+        "sentence": method.sentence,
+        "adds_up": method.adds_up,
+        "signed": method.signed,
+        "benchmark": _benchmark()["methods"].get(name, "Not measured yet."),
+    }
+
+
+@functools.cache
+def _benchmark() -> dict[str, Any]:
+    """What the benchmark says of each method, a line for each."""
+    text = (files("sightline.report") / "benchmark.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def _featured(report: Report) -> list[int]:
+    """The words shown where the reader chose none: content words, most of the picture first."""
+    words = dict(enumerate(word.text for word in report.caption.words))
+    said = {
+        why.place: why
+        for why in report.explanations
+        if why.method == report.methods[0] and words.get(why.place) == why.word
+    }
+    ranked = sorted(said, key=lambda p: (is_content(said[p].word), said[p].image_share))[::-1]
+    return ranked or [0]
+
+
+def _explanations(report: Report, asked: list[tuple[int, str]]) -> list[dict[str, Any]]:
+    """All explanations, with maps as fine as fit into the page."""
+    for side in _SIDES:
+        maps = [heatmap(why, side) for why in report.explanations]
+        pictures = [png_uri(relevance.levels()) for relevance in maps]
+        if sum(map(len, pictures)) <= _MAPS:
+            break
+    return [
+        {
+            "word": asked.index((why.place, why.word)),
+            "method": why.method,
+            "map": picture,
+            "scale": relevance.scale,
+            "why": _why(report, why, relevance, asked.index((why.place, why.word))),
+            "summary": summary(why, relevance),
+            "image": round(why.image_relevance, 4),
+            "previous": [round(float(value), 4) for value in why.words],
+            "numbers": numbers_of_explanation(why),
+        }
+        for why, relevance, picture in zip(report.explanations, maps, pictures, strict=True)
+    ]
+
+
+def _why(report: Report, why: Explanation, relevance: Heatmap, number: int) -> str:
+    words = report.caption.words
+    if number < len(words):
+        return sentences.why_said(why, relevance, tuple(word.text for word in words))
+    return sentences.why_unsaid(why, relevance, report.counterfactuals[number - len(words)], words)

@@ -1,0 +1,7 @@
+"use strict";
+
+{
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const show = data.pictures ? sightline.showIndex : sightline.showReport;
+  sightline.state = show(document.getElementById("page"), data);
+}

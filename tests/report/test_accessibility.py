@@ -1,0 +1,77 @@
+"""Pages are checked by axe, the field's checker of what screen readers need, in a browser."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sightline.captions import UnknownWord
+from sightline.report.page import render_index, render_page
+from sightline.report.page_data import index_entry
+
+pytestmark = [pytest.mark.browser, pytest.mark.network, pytest.mark.xdist_group("browser")]
+
+AXE = "axe-core@4.14.0"
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Its script, from npm. Nothing of it is installed, and no script of the package is run."""
+    folder = tmp_path_factory.mktemp("axe")
+    fetch = ["npm", "pack", AXE, "--ignore-scripts", "--pack-destination", str(folder)]
+    try:
+        subprocess.run(fetch, cwd=folder, check=True, capture_output=True, timeout=120)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip(f"npm cannot fetch {AXE} here")
+    (archive,) = folder.glob("*.tgz")
+    subprocess.run(["tar", "xzf", archive.name], cwd=folder, check=True)
+    return (Path(folder) / "package" / "axe.min.js").read_text("utf-8")
+
+
+def violations(page, axe: str) -> list[str]:
+    page.wait_for_timeout(400)  # colours fade
+    page.evaluate(axe)
+    result = page.evaluate("axe.run()")
+    assert len(result["passes"]) > 10
+    return [
+        f"{broken['id']}: {node['html'][:120]} {json.dumps(node['any'])[:300]}"
+        for broken in result["violations"]
+        for node in broken["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_page_has_no_violations(make_report, visit, axe, theme: str, width: int) -> None:
+    report = make_report(
+        readers_own=True,
+        unknown=(UnknownWord("wolf", "dog", "meaning"),),
+        unfamiliar=True,
+    )
+    page = visit(render_page(report, index="index.html"), width, 800, theme)
+    assert violations(page, axe) == []
+    page.locator("button.word").nth(2).click()
+    page.mouse.move(1, 1)
+    page.locator("#numbers summary").click()
+    page.locator(".view summary").click()
+    assert violations(page, axe) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_index_has_no_violations(make_report, visit, axe, theme: str) -> None:
+    reports = [make_report(), make_report(unfamiliar=True), make_report(checked=False)]
+    page = visit(
+        render_index([index_entry(report, f"{n}.html") for n, report in enumerate(reports)]),
+        *(1280, 800, theme),
+    )
+    assert violations(page, axe) == []
+
+
+def test_it_finds_what_is_wrong(visit, axe) -> None:
+    wrong = "<!doctype html><title>x</title><img src='data:,'><p style='color:#eee'>pale</p>"
+    page = visit("<!doctype html><html lang='en'><title>x</title><main></main></html>")
+    page.set_content(wrong)
+    page.evaluate(axe)
+    broken = page.evaluate("axe.run()")["violations"]
+    assert {"image-alt", "color-contrast"} <= {one["id"] for one in broken}
