@@ -1,10 +1,10 @@
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
-from sightline.config import from_dict, nearest, to_dict
-from sightline.errors import ConfigError
+from sightline.config import Range, from_dict, nearest, to_dict
+from sightline.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,50 @@ def test_defaults_fill_what_is_not_said():
     assert from_dict(Outer, {"name": "run"}, "recipe") == Outer("run")
 
 
-def test_whole_numbers_and_the_text_of_a_number_become_floats():
-    for given, meant in ((2, 2.0), ("5e-4", 5e-4)):
-        rate = from_dict(Inner, {"rate": given}, "inner").rate
-        assert type(rate) is float
-        assert rate == meant
+def test_whole_numbers_become_floats():
+    rate = from_dict(Inner, {"rate": 2}, "inner").rate
+    assert type(rate) is float
+    assert rate == 2.0
+
+
+@dataclass(frozen=True)
+class Bounded:
+    width: Annotated[int, Range(1, 8)] = 1
+    name: Annotated[str, Range(1, 3)] = "a"
+    id: int | str = 0
+    pair: tuple[float, float] = (0.0, 1.0)
+    words: Annotated[list[str], Range(0, 2)] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"width": 0}, "b.width: must be at least 1, not 0"),
+        ({"width": 9}, "b.width: must be at most 8, not 9"),
+        ({"width": 10**5000}, "b.width: must be a whole number that is not too large"),
+        ({"name": ""}, "b.name: must have from 1 to 3 letters, not 0"),
+        ({"name": "abcd"}, "b.name: must have from 1 to 3 letters, not 4"),
+        ({"id": None}, "b.id: must be a whole number, not None"),
+        ({"pair": [0.0]}, "b.pair: must be a list of 2, not of 1"),
+        ({"pair": [0.0, float("nan")]}, "b.pair[1]: must be a number that is not too large"),
+        ({"pair": [0.0, float("inf")]}, "b.pair[1]: must be a number that is not too large"),
+        ({"words": ["a", "b", "c"]}, "b.words: must have from 0 to 2 entries, not 3"),
+    ],
+)
+def test_ranges_and_lengths(values, message):
+    with pytest.raises(DataError) as error:
+        from_dict(Bounded, values, "b", error=DataError)
+    assert str(error.value).startswith(message)
+    assert len(str(error.value)) < 200
+
+
+def test_a_union_takes_each_of_its_kinds():
+    assert from_dict(Bounded, {"id": "x"}, "b").id == "x"
+    assert from_dict(Bounded, {"id": 7}, "b").id == 7
+
+
+def test_other_peoples_keys_may_be_left_out():
+    assert from_dict(Bounded, {"width": 2, "licence": 3}, "b", strict=False) == Bounded(2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from sightline.files import atomic_write, cache_folder
+from sightline.errors import ConfigError
+from sightline.files import (
+    BusyError,
+    atomic_write,
+    cache_folder,
+    expand,
+    one_writer,
+    read_bytes,
+    remove_strays,
+)
 
 
 def interrupted(path: Path) -> None:
@@ -76,3 +85,48 @@ def test_cache_folder(monkeypatch):
     assert cache_folder() == Path("/xdg/sightline")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path.home() / ".cache" / "sightline"
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, says in ((tmp_path / "pipe", "not a regular"), (tmp_path, "a folder")):
+        with pytest.raises(OSError, match=says):
+            read_bytes(path, 10)
+    (tmp_path / "eleven").write_bytes(bytes(11))
+    with pytest.raises(OSError, match="larger than"):
+        read_bytes(tmp_path / "eleven", 10)
+    assert read_bytes(tmp_path / "eleven", 11) == bytes(11)
+
+
+def test_one_process_writes_and_the_second_is_told_who(tmp_path):
+    with one_writer(tmp_path):
+        with pytest.raises(BusyError, match=f"process {os.getpid()} on "), one_writer(tmp_path):
+            pass
+        (tmp_path / "writer.json").write_text("[")
+        with pytest.raises(BusyError, match="another process"), one_writer(tmp_path):
+            pass
+    with one_writer(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_strays_of_ours_are_removed_and_nothing_else(tmp_path):
+    for name in (".a.json.abcd_123", ".a.json.backup-1", ".b.json.abcd1234", "a.json"):
+        (tmp_path / name).touch()
+    remove_strays(tmp_path, ["a.json"])
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {".a.json.backup-1", ".b.json.abcd1234", "a.json"}
+
+
+def test_without_a_home_there_is_one_line(monkeypatch):
+    monkeypatch.delenv("SIGHTLINE_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def nowhere(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", nowhere)
+    with pytest.raises(ConfigError, match="set HOME, or SIGHTLINE_CACHE"):
+        cache_folder()
+    with pytest.raises(ConfigError, match="no such home folder"):
+        expand("~nobody/x")

@@ -94,7 +94,7 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("epochs.x=1", "'epochs' is not a group of keys"),
         ("data.path=somewhere", "give either 'path' or 'scenes'"),
         ("model={}", "model: 'name' is missing"),
-        ("optimizer.betas=[0.9]", "must be two numbers"),
+        ("optimizer.betas=[0.9]", "must be a list of 2, not of 1"),
         ("optimizer.betas=[0.9, 1.5]", "betas, decay and average must be from 0 to below 1"),
         ("optimizer.learning_rate=-1", r"optimizer.learning_rate: must be at least 0, not -1"),
         ("batch.size=0", "batch.size: must be at least 1, not 0"),

@@ -1,5 +1,9 @@
 """Which device a captioner runs on, and what that device draws random numbers from."""
 
+import functools
+import subprocess
+import sys
+
 import torch
 
 from sightline.errors import ConfigError
@@ -44,3 +48,34 @@ def restore_random_states(states: dict[str, torch.Tensor], device: torch.device)
     torch.set_rng_state(states["cpu"])
     if device.type in states and device.type != "cpu":
         torch.get_device_module(device).set_rng_state(states[device.type])
+
+
+_PRODUCTS = """
+import torch
+for width in (64, 512):
+    a = torch.ones(width, width, dtype=torch.bfloat16)
+    torch.nn.functional.linear(a, a)
+    torch.nn.functional.conv2d(a.view(1, 1, width, width), a[:3, :3].reshape(1, 1, 3, 3))
+"""
+
+
+def check_bfloat16(where: str) -> None:
+    """Refuse bfloat16 on a processor that cannot compute in it; `where` is who asks for it.
+
+    Some virtual machines announce instructions that their processor does not have. A process that
+    uses one ends without a word, so a child tries a few products first.
+
+    >>> check_bfloat16("--precision bf16")  # doctest: +SKIP
+    """
+    if signal_number := _killed_by():
+        raise ConfigError(
+            f"{where}: this processor announces instructions for bfloat16 that it does not have "
+            f"(a test was ended by signal {signal_number}); use 32 bits"
+        )
+
+
+@functools.cache
+def _killed_by() -> int:
+    """The signal that ended products in bfloat16; 0 if they are computed."""
+    ended = subprocess.run([sys.executable, "-c", _PRODUCTS], capture_output=True, check=False)
+    return max(-ended.returncode, 0)

@@ -6,10 +6,13 @@ read, whatever is wrong with it is an `OSError`, whose `strerror` is one clear p
 
 import contextlib
 import errno
+import json
 import os
+import platform
 import stat
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
@@ -95,6 +98,64 @@ def read_bytes(path: Path | str, limit: int) -> bytes:
 
 def _too_large(path: Path | str, limit: int) -> OSError:
     return OSError(errno.EFBIG, f"larger than {limit // MEGABYTE} megabytes", str(path))
+
+
+class BusyError(Exception):
+    """Another process writes to the folder; the message names it."""
+
+
+LOCK_FILES = ("lock", "writer.json")
+
+
+@contextlib.contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Be the only process that writes to a folder; a `BusyError` names the one that does.
+
+    The system gives the lock back however its holder ends.
+
+    >>> with tempfile.TemporaryDirectory() as folder, one_writer(Path(folder)):
+    ...     with one_writer(Path(folder)):
+    ...         pass  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    sightline.files.BusyError: process ... on ... (since ...)
+    """
+    from filelock import FileLock, Timeout  # (heavy for those who only read)
+
+    lock, writer = (folder / name for name in LOCK_FILES)
+    try:
+        with FileLock(lock, timeout=0, is_singleton=False):
+            since = time.strftime("%Y-%m-%d %H:%M:%S")
+            with atomic_write(writer) as file:
+                json.dump({"pid": os.getpid(), "host": platform.node(), "since": since}, file)
+            try:
+                yield
+            finally:
+                writer.unlink(missing_ok=True)
+    except Timeout:
+        raise BusyError(_name_of(writer)) from None
+
+
+def _name_of(writer: Path) -> str:
+    try:
+        holder = json.loads(read_bytes(writer, CONFIG_BYTES))
+        return f"process {holder['pid']} on {holder['host']} (since {holder['since']})"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another process"
+
+
+def remove_strays(folder: Path, names: Iterable[str]) -> None:
+    """Delete what killed writers of files in a folder left behind; nobody else may write there.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / ".note.txt.ab_c1234").touch()
+    ...     remove_strays(Path(folder), ["note.txt"])
+    ...     list(Path(folder).iterdir())
+    []
+    """
+    for name in names:
+        for stray in folder.glob(f".{name}." + 8 * "[a-z0-9_]"):
+            if stray.is_file() and not stray.is_symlink():
+                stray.unlink()
 
 
 @contextlib.contextmanager

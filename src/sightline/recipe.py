@@ -6,29 +6,36 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 
-from sightline.config import from_dict, require_at_least, to_dict
+from sightline.config import Count, Natural, Positive, Range, Share, from_dict, to_dict
 from sightline.errors import ConfigError
+from sightline.files import CONFIG_BYTES
+from sightline.parsing import parse_yaml, read_text
 from sightline.recipes import find_recipe
 
 # What version 0.1 called objectives; its recipes and runs still work.
 _OLD_OBJECTIVES = {"discriminated": "adversarial_pretraining", "variational": "reinforce"}
 
 
+Seed = Annotated[int, Range(0, 2**32 - 1)]
+Epochs = Annotated[int, Range(1, 1_000_000)]
+Pixels = Annotated[int, Range(32, 1024)]  # of a side of an encoder's input
+
+
 @dataclass(frozen=True)
 class ScenesRecipe:
     """Synthetic scenes to train on, drawn in memory."""
 
-    train: int = 400
-    dev: int = 100
-    test: int = 100
+    train: Natural = 400
+    dev: Natural = 100
+    test: Natural = 100
     difficulty: Literal["easy", "medium", "hard"] = "medium"
-    size: int = 128
-    bias: float | None = None
-    seed: int = 0
+    size: Annotated[int, Range(32, 1024)] = 128
+    bias: Share | None = None
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,9 @@ class DataRecipe:
     path: str | None = None
     images: str | None = None
     scenes: ScenesRecipe | None = None
-    min_count: int = 5  # less frequent training words are unknown
-    vocabulary_size: int | None = None  # maximum number of words
-    max_length: int = 20  # words; longer training captions are cut there
+    min_count: Count = 5  # less frequent training words are unknown
+    vocabulary_size: Count | None = None  # maximum number of words
+    max_length: Annotated[int, Range(1, 1000)] = 20  # words; longer training captions are cut there
     # Mirror training pictures at random, unless a caption mentions left or right. Both versions
     # are cached.
     mirror: bool = False
@@ -48,13 +55,6 @@ class DataRecipe:
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):
             raise ConfigError("data: give either 'path' or 'scenes'")
-        require_at_least(
-            1,
-            "data",
-            min_count=self.min_count,
-            vocabulary_size=self.vocabulary_size,
-            max_length=self.max_length,
-        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class EncoderRecipe:
 
     name: str = "efficientnet_lite2"
     stage: str | None = None
-    size: int | None = None
+    size: Pixels | None = None
     fit: Literal["squash", "crop"] = "squash"
     weights: str | None = None
     features: str | None = None  # for `name: precomputed`: a folder of .npz files, or a .tsv
@@ -74,14 +74,13 @@ class EncoderRecipe:
     # Number format of the cached regions. Each has its own cache; captioning always uses 32 bits.
     precision: Literal[32, "bf16"] = 32
     train_from: str | None = None  # such as stage5
-    learning_rate: float = 2e-5  # of the trained stages; it follows the captioner's schedule
+    learning_rate: Positive = 2e-5  # of the trained stages; it follows the captioner's schedule
     # Crop training pictures at random, to at least this share of their area. They are then decoded
     # by `workers` processes and encoded at every step, not read from the cache.
     random_cut: float = 1.0
-    workers: int = 2
+    workers: Annotated[int, Range(0, 256)] = 2
 
     def __post_init__(self) -> None:
-        require_at_least(0, "encoder", learning_rate=self.learning_rate, workers=self.workers)
         if not 0 < self.random_cut <= 1:
             raise ConfigError(
                 "encoder.random_cut: must be a share of the picture, above 0 and at most 1"
@@ -100,12 +99,13 @@ class BatchRecipe:
     """`image`: pictures with their captions. `length`: captions of one length (paper 1)."""
 
     by: Literal["image", "length"] = "image"
-    size: int = 32  # pictures, or captions; over all processes together
+    size: Annotated[int, Range(1, 65_536)] = (
+        32  # pictures, or captions; over all processes together
+    )
     sort: bool = False  # batch pictures with longest captions of similar length: fewer steps
-    captions: int | None = None  # per picture and epoch, in turn; default: all
+    captions: Count | None = None  # per picture and epoch, in turn; default: all
 
     def __post_init__(self) -> None:
-        require_at_least(1, "batch", size=self.size, captions=self.captions)
         if self.captions is not None and self.by != "image":
             raise ConfigError("batch.captions: is of batches of pictures, that is, by: image")
 
@@ -115,26 +115,17 @@ class OptimizerRecipe:
     """How a step is taken."""
 
     name: Literal["adam", "adamw", "rmsprop"] = "adamw"
-    learning_rate: float = 5e-4
-    weight_decay: float = 0.01
-    betas: tuple[float, ...] = (0.9, 0.98)  # adam and adamw
+    learning_rate: Positive = 5e-4
+    weight_decay: Positive = 0.01
+    betas: tuple[float, float] = (0.9, 0.98)  # adam and adamw
     decay: float = 0.95  # rmsprop
-    clip: float = 5.0  # largest norm of the gradient; 0: no limit
+    clip: Positive = 5.0  # largest norm of the gradient; 0: no limit
     # Evaluate and store an exponential moving average over about 1 / (1 - average) steps.
     average: float = 0.0
 
     def __post_init__(self) -> None:
-        if len(self.betas) != 2:
-            raise ConfigError("optimizer.betas: must be two numbers")
         if not all(0 <= share < 1 for share in (*self.betas, self.decay, self.average)):
             raise ConfigError("optimizer: betas, decay and average must be from 0 to below 1")
-        require_at_least(
-            0,
-            "optimizer",
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            clip=self.clip,
-        )
 
 
 @dataclass(frozen=True)
@@ -142,10 +133,10 @@ class ScheduleRecipe:
     """The learning-rate schedule. `plateau` counts evaluations without a better dev score."""
 
     name: Literal["constant", "cosine", "noam", "plateau"] = "cosine"
-    warmup: int = 200  # steps
-    minimum: float = 0.0  # share of the learning rate that cosine ends at
-    factor: float = 0.5  # plateau
-    patience: int = 1  # plateau
+    warmup: Natural = 200  # steps
+    minimum: Share = 0.0  # share of the learning rate that cosine ends at
+    factor: Share = 0.5  # plateau
+    patience: Natural = 1  # plateau
 
 
 @dataclass(frozen=True)
@@ -153,16 +144,12 @@ class DevRecipe:
     """Dev captions are decoded by beam search, never teacher-forced."""
 
     metric: str = "CIDEr-D"  # BLEU-1 … BLEU-4, ROUGE-L, CIDEr-D, METEOR: the best checkpoint's
-    every: int = 1  # epochs
-    patience: int = 5  # evaluations without a better score before training stops; 0: never stop
-    beam: int = 3
-    pictures: int | None = None  # only the first so many
+    every: Count = 1  # epochs
+    patience: Natural = 5  # evaluations without a better score before training stops; 0: never stop
+    beam: Annotated[int, Range(1, 1000)] = 3
+    pictures: Count | None = None  # only the first so many
     # A score that is lower than the best by more than this ends the phase, back at the best.
-    tolerance: float | None = None
-
-    def __post_init__(self) -> None:
-        require_at_least(1, "dev", every=self.every, beam=self.beam, pictures=self.pictures)
-        require_at_least(0, "dev", tolerance=self.tolerance)
+    tolerance: Positive | None = None
 
 
 @dataclass(frozen=True)
@@ -170,13 +157,9 @@ class PhaseEncoderRecipe:
     """What a further phase trains of the encoder: after a start with all of it frozen."""
 
     train_from: str
-    learning_rate: float = EncoderRecipe.learning_rate
-    size: int | None = None  # of its pictures; default: as before
-    random_cut: float | None = None  # default: as before
-
-    def __post_init__(self) -> None:
-        require_at_least(0, "then.encoder", learning_rate=self.learning_rate)
-        require_at_least(32, "then.encoder", size=self.size)
+    learning_rate: Positive = EncoderRecipe.learning_rate
+    size: Pixels | None = None  # of its pictures; default: as before
+    random_cut: Share | None = None  # default: as before
 
 
 @dataclass(frozen=True)
@@ -187,7 +170,7 @@ class PhaseRecipe:
     """
 
     objective: dict[str, Any]
-    epochs: int
+    epochs: Epochs
     encoder: PhaseEncoderRecipe | None = None
     optimizer: OptimizerRecipe | None = None
     schedule: ScheduleRecipe | None = None
@@ -197,7 +180,6 @@ class PhaseRecipe:
     def __post_init__(self) -> None:
         _require_name("then.objective", self.objective)
         object.__setattr__(self, "objective", _renamed(self.objective))
-        require_at_least(1, "then", epochs=self.epochs)
 
 
 @dataclass(frozen=True)
@@ -212,14 +194,14 @@ class Recipe:
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
     dev: DevRecipe = field(default_factory=DevRecipe)
-    epochs: int = 20
+    epochs: Epochs = 20
     then: tuple[PhaseRecipe, ...] = ()  # further phases, such as self-critical training
     # A run or a checkpoint whose weights and words it begins with, instead of random weights.
     start_from: str | None = None
-    seed: int = 0
-    checkpoint_every: int = 200  # steps, besides every evaluation
-    log_every: int = 20  # steps
-    devices: int = 1  # processes on this machine; more than one share every batch
+    seed: Seed = 0
+    checkpoint_every: Count = 200  # steps, besides every evaluation
+    log_every: Count = 20  # steps
+    devices: Count = 1  # processes on this machine; more than one share every batch
     accelerator: str = "auto"
     precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
 
@@ -229,14 +211,6 @@ class Recipe:
         object.__setattr__(self, "objective", _renamed(self.objective))
         if self.encoder.features is not None and self.data.mirror:
             raise ConfigError("data.mirror: precomputed features cannot be mirrored")
-        require_at_least(
-            1,
-            "recipe",
-            epochs=self.epochs,
-            checkpoint_every=self.checkpoint_every,
-            log_every=self.log_every,
-            devices=self.devices,
-        )
 
     @property
     def model_options(self) -> dict[str, Any]:
@@ -284,12 +258,7 @@ def load_recipe(name: Path | str, overrides: Sequence[str] = ()) -> Recipe:
     3
     """
     path = find_recipe(name)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    values = parse_yaml(read_text(path, CONFIG_BYTES, ConfigError), str(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: a recipe is a group of keys; see sightline train --help")
     for override in overrides:
@@ -301,10 +270,7 @@ def _override(values: dict[str, Any], override: str) -> None:
     path, equals, text = override.partition("=")
     if not equals:
         raise ConfigError(f"'{override}': an override must be key=value, such as epochs=5")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ConfigError(f"'{override}': the value is not YAML") from None
+    value = parse_yaml(text, f"'{override}'")
     *groups, last = path.split(".")
     group: Any = values
     for key in groups:
@@ -318,7 +284,7 @@ def _place(group: Any, key: str) -> Any:
     """Where a key is in a group; in a list, such as that of the further phases, a number."""
     if not isinstance(group, list):
         return key
-    if not key.isdecimal() or int(key) >= len(group):
+    if not key.isdecimal() or len(key) > 9 or int(key) >= len(group):
         raise ConfigError(
             f"'{key}': must be the index of one of {len(group)} entries, counted from 0"
         )

@@ -26,9 +26,11 @@ def test_what_is_packed_is_half_as_large_and_says_the_same(
     names = {"config.json", "model.safetensors", "README.md"}
     assert {file.name for file in packed.iterdir()} == names
     assert all(t.dtype == torch.float16 for t in load_file(packed / "model.safetensors").values())
-    assert json.loads((packed / "config.json").read_text()) == json.loads(
-        (checkpoint / "config.json").read_text()
+    before, after = (
+        json.loads((folder / "config.json").read_text()) for folder in (checkpoint, packed)
     )
+    assert before.pop("sha256") != after.pop("sha256")  # of other files
+    assert before == after
     picture = examples / "cat.jpg"
     before, after = (sightline.load(path).caption(picture) for path in (checkpoint, packed))
     assert after.text == before.text
@@ -47,6 +49,8 @@ def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path
     weights = load_file(checkpoint / "model.safetensors")
     moved = {name: tensor + 0.5 for name, tensor in weights.items()}
     save_file(moved, other / "model.safetensors")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"sha256": {}}))
     arguments = [str(checkpoint), str(other), "-o", str(packed), "--length-power", "1.1"]
     assert CliRunner().invoke(pack, arguments).exit_code == 0
     for name, tensor in load_file(packed / "model.safetensors").items():
@@ -74,8 +78,32 @@ def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_
     (tmp_path / "holiday.jpg").touch()
     result = CliRunner().invoke(pack, [str(checkpoint), "-o", str(tmp_path)])
     assert isinstance(result.exception, CheckpointError)
-    assert "is not a checkpoint" in str(result.exception)
+    assert "holds holiday.jpg" in str(result.exception)
     assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
+def test_a_project_with_a_config_is_no_checkpoint(checkpoint: Path, tmp_path: Path) -> None:
+    for name in ("config.json", "thesis.txt", ".git/HEAD"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    result = CliRunner().invoke(pack, [str(checkpoint), "-o", str(tmp_path)])
+    assert "holds .git" in str(result.exception)
+    (tmp_path / ".git/HEAD").unlink()
+    (tmp_path / ".git").rmdir()
+    (tmp_path / "thesis.txt").unlink()
+    result = CliRunner().invoke(pack, [str(checkpoint), "-o", str(tmp_path)])
+    assert "format None" in str(result.exception)
+    assert (tmp_path / "config.json").read_text() == "{}"
+
+
+def test_weights_that_were_damaged_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(checkpoint, copy)
+    content = bytearray((copy / "model.safetensors").read_bytes())
+    content[-3] ^= 1
+    (copy / "model.safetensors").write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        sightline.load(copy)
 
 
 def test_what_was_packed_repeats_itself_no_more_than_it_was_told(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
 import sightline
-from sightline.checkpoint import read_pointers
+from sightline.checkpoint import read_pointers, write_pointers
 from sightline.errors import ConfigError, DataError, TrainingError
 from sightline.recipe import load_recipe
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
+from sightline.training.run import claim_run
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -175,6 +177,7 @@ def test_what_a_kill_leaves_half_written_is_never_picked_up(
 
 TWO_PROCESSES = """
 import sys
+import time
 from pathlib import Path
 import torch
 from lightning_fabric import Fabric
@@ -439,7 +442,10 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("dev.tolerance=-1", "dev.tolerance: must be at least 0"),
         ("objective={name: variational}", "the model samples no regions; use hard_attention"),
         ("then=[{objective: {name: self_critical, samples: 1}, epochs: 1}]", "must be at least 2"),
-        ("then=[{objective: {name: self_critical}, epochs: 0}]", "then.epochs: must be at least 1"),
+        (
+            "then=[{objective: {name: self_critical}, epochs: 0}]",
+            r"then.0.\.epochs: must be at least",
+        ),
         ("then=[{objective: {samples: 5}, epochs: 1}]", "then.objective: 'name' is missing"),
         (
             "then=[{objective: {name: self_critical}, epochs: 1, dev: {metric: CIDEr-D}}]",
@@ -487,3 +493,53 @@ def test_a_mistyped_path_leaves_nothing_behind(tiny_recipe: Path, tmp_path: Path
     with pytest.raises(DataError, match="flicker8k: no such file or folder"):
         train(load_recipe(tiny_recipe, ("data.scenes=null", "data.path=flicker8k")), run)
     assert not run.exists()
+
+
+def test_a_run_has_one_writer(tiny_recipe: Path, tmp_path: Path) -> None:
+    recipe, run = load_recipe(tiny_recipe), tmp_path / "run"
+    busy = rf"process {os.getpid()} on .* is training here"
+    with claim_run(run, recipe), pytest.raises(TrainingError, match=busy), claim_run(run, recipe):
+        pass
+    (run / ".checkpoints.json.abcd1234").touch()  # left by a kill
+    with claim_run(run, recipe):
+        assert not (run / ".checkpoints.json.abcd1234").exists()
+
+
+def test_a_run_deletes_its_own_checkpoints_alone(tmp_path: Path) -> None:
+    kept = ["my-step-notes", "step-by-step", "step-0000002-copy"]
+    for name in ("step-0000001", ".step-0000003.abcd_123", "step-0000004", *kept):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").touch()
+    (tmp_path / "step-0000001" / "notes.txt").touch()
+    write_pointers(tmp_path, {"last": "step-0000004"})
+    left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+    assert left == sorted([*kept, "step-0000001", "step-0000004"])
+    assert [path.name for path in (tmp_path / "step-0000001").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_worker_outlives_its_parent(tiny_recipe: Path, tmp_path: Path, number: int) -> None:
+    """And resumed, the run ends as it would have."""
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    two = ("devices=2", "accelerator=cpu", "checkpoint_every=1", "log_every=1")
+    process = start(tiny_recipe, run, *two)
+    while not (run / "checkpoints.json").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = descendants(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    time.sleep(1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    for folder in (run, whole):
+        process = start(tiny_recipe, folder, *two)
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors.decode()
+    assert_same_run(run, whole)
+
+
+def descendants(parent: int) -> list[int]:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [pid for child in map(int, children) for pid in (child, *descendants(child))]

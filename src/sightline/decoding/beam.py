@@ -1,12 +1,12 @@
 """Beam search, for all pictures of a batch and all their beams in one tensor step."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from sightline.config import from_dict, nearest, to_dict
+from sightline.config import Range, from_dict, nearest, to_dict
 from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
@@ -18,11 +18,13 @@ from sightline.text.vocabulary import END, PAD, START
 class BeamOptions:
     """How to search. With `groups`, each of them has `beam` beams of its own."""
 
-    beam: int = 5
-    n_best: int = 1
+    beam: Annotated[int, Range(1, 1000)] = 5
+    n_best: Annotated[int, Range(1, 1000)] = 1
     length_power: float = 0.7  # scores are log-probabilities / length ** this; 0: plain sums
-    groups: int = 1  # diverse beam search (Vijayakumar et al. 2016): several groups of beams,
-    diversity: float = 0.5  # each discouraged from the words that earlier groups choose
+    # Diverse beam search (Vijayakumar et al. 2016): several groups of beams, each discouraged from
+    # the words that earlier groups choose.
+    groups: Annotated[int, Range(1, 1000)] = 1
+    diversity: float = 0.5
     constraints: Constraints = field(default_factory=Constraints)
 
     def __post_init__(self) -> None:

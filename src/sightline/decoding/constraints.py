@@ -1,10 +1,12 @@
 """What a caption must and must not hold, as a mask on the next word's log-probabilities."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
+from sightline.config import Range
 from sightline.errors import ConfigError
 from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 
@@ -13,7 +15,9 @@ from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 class Constraints:
     """Limits that hold for every way of decoding."""
 
-    max_length: int = 20  # words; a caption that reaches it is ended there
+    max_length: Annotated[int, Range(1, 1000)] = (
+        20  # words; a caption that reaches it is ended there
+    )
     min_length: int = 1
     no_repeat_ngram: int = 0  # n: no n words in a row may occur twice; 0: no limit
     avoid: tuple[int, ...] = ()  # words that must not appear

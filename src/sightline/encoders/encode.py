@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch.utils.data import DataLoader, Dataset
 
+from sightline.devices import check_bfloat16
 from sightline.encoders.box_cache import BoxCache
 from sightline.encoders.content_hashes import ContentHashes
 from sightline.encoders.encoder import Encoder
@@ -112,6 +113,8 @@ def encode_pictures(
                 yield prepared
 
     device = next(encoder.parameters()).device
+    if cache.precision == "bf16" and device.type == "cpu":
+        check_bfloat16("bf16")
 
     def encode(batch: list[Prepared]) -> tuple[list[bytes], Regions, NDArray[np.float32]]:
         pixels = torch.from_numpy(np.stack([p.pixels for p in batch if p.pixels is not None]))

@@ -23,14 +23,20 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from PIL.Image import Image
 
 from sightline.encoders.content_hashes import ContentHashes, content_hash
 from sightline.encoders.encoder import Encoder
 from sightline.errors import CacheError, PictureError
-from sightline.files import atomic_write, cache_folder, read_bytes
+from sightline.files import (
+    BusyError,
+    atomic_write,
+    cache_folder,
+    one_writer,
+    read_bytes,
+    remove_strays,
+)
 from sightline.pictures import FILE_BYTES
 from sightline.regions import Regions, grid_boxes
 
@@ -176,7 +182,8 @@ class RegionCache:
         """
         with contextlib.ExitStack() as stack:
             with _cache_errors(self.folder):
-                stack.enter_context(FileLock(self.folder / "lock", timeout=0))
+                stack.enter_context(one_writer(self.folder))
+                remove_strays(self.folder, ("encoder.json",))
                 # Unbuffered, so that nothing is left to write, and to fail, when they are closed.
                 self.reload()
                 sizes = self._sizes(self._records)
@@ -219,9 +226,7 @@ def _cache_errors(folder: Path) -> Iterator[None]:
     """What the operating system says about a cache's files, as an error that names the cache."""
     try:
         yield
-    except Timeout:
-        raise CacheError(
-            f"{folder}: another process is writing to it; wait until it ends"
-        ) from None
+    except BusyError as error:
+        raise CacheError(f"{folder}: {error} is writing to it; wait until it ends") from None
     except OSError as error:
         raise CacheError(f"{folder}: cannot be written ({error.strerror})") from error

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import nn
 
 from sightline.captioner import Captioner
@@ -18,7 +17,7 @@ from sightline.config import to_dict
 from sightline.data.dataset import build_vocabulary
 from sightline.decoding.beam import BeamOptions
 from sightline.devices import random_states
-from sightline.errors import ConfigError, TrainingError
+from sightline.errors import CheckpointError, ConfigError, TrainingError
 from sightline.evaluation.captioning import METRICS, caption_cached, score_captions
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import create_model
@@ -31,6 +30,7 @@ from sightline.training.board import Board
 from sightline.training.card import model_card
 from sightline.training.objectives.objective import Objective, Term
 from sightline.training.objectives.registry import create_objective
+from sightline.training.processes import launch, make_fabric
 from sightline.training.recipe_check import check, start_of
 from sightline.training.recipe_data import dataset_of, require_data
 from sightline.training.region_provider import RegionProvider
@@ -51,26 +51,10 @@ def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
     check(recipe)
     if not run.exists():
         require_data(recipe.data)
-    try:
-        fabric = Fabric(
-            accelerator=recipe.accelerator,
-            devices=recipe.devices,
-            strategy=_processes() if recipe.devices > 1 else "auto",
-            precision=recipe.precision,  # type: ignore[arg-type]
-        )
-    except (
-        ValueError,
-        RuntimeError,
-    ) as error:  # names it does not know, devices that are not there
-        raise ConfigError(f"recipe: {' '.join(str(error).split())}") from None
-    claim_run(run, recipe)
-    # (Its arguments bound, since Fabric would take a dataclass apart to move it to a device.)
-    fabric.launch(partial(_train, recipe=recipe, run=run, show_progress=show_progress))
-
-
-def _processes() -> DDPStrategy:
-    # An objective need not train every parameter: cross-entropy leaves masks as they are.
-    return DDPStrategy(start_method="spawn", find_unused_parameters=True)
+    fabric = make_fabric(recipe)
+    with claim_run(run, recipe):
+        # (Its arguments bound, since Fabric would take a dataclass apart to move it to a device.)
+        launch(fabric, partial(_train, recipe=recipe, run=run, show_progress=show_progress))
 
 
 def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
@@ -379,15 +363,27 @@ class Trainer:
         """Go back to the last checkpoint, or to what the run began with, if there is one."""
         if saved := self.store.load_last():
             last, tensors, training = saved
-            self.position = Position.from_json(training)
+            self.position = Position.from_json(training, str(last / "training.json"))
+            if self.position.phase >= len(self.phases):
+                raise CheckpointError(f"{last}: is of a phase that the recipe does not have")
             if self.position.phase:
                 self.begin_phase(self.position.phase)
             self._load(last)
-            self.averages.unpack(tensors)
-            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank, self.fabric.device)
-            self.objective.load_state(self.position.objective)
+            self._unpack(last, tensors)
         elif start := start_of(self.recipe):
             self._load(start)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)
             self.board = Board(self.run / "tensorboard", self.position.step)
+
+    def _unpack(self, checkpoint: Path, tensors: dict[str, torch.Tensor]) -> None:
+        """What the optimiser, the averages and the generators were, which must be of their kind."""
+        try:
+            self.averages.unpack(tensors)
+            unpack_tensors(self.optimizer, tensors, self.fabric.global_rank, self.fabric.device)
+            self.objective.load_state(self.position.objective)
+        except (LookupError, ValueError, TypeError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise CheckpointError(
+                f"{checkpoint / 'training.safetensors'}: training cannot resume from it ({reason})"
+            ) from None

@@ -8,17 +8,28 @@ step-*/            those checkpoints
 tensorboard/       the same as pictures
 """
 
+import contextlib
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from sightline.config import to_dict
+from sightline.config import Natural, Positive, from_dict, to_dict
 from sightline.devices import restore_random_states
-from sightline.errors import ConfigError
-from sightline.files import atomic_write
+from sightline.errors import CheckpointError, ConfigError, TrainingError
+from sightline.files import (
+    DATA_BYTES,
+    LOCK_FILES,
+    BusyError,
+    atomic_write,
+    one_writer,
+    open_regular,
+    remove_strays,
+)
 from sightline.recipe import Recipe, dump_recipe, load_recipe
 
 
@@ -26,32 +37,33 @@ from sightline.recipe import Recipe, dump_recipe, load_recipe
 class Position:
     """Where a run is: everything it needs to go on, apart from tensors."""
 
-    phase: int = 0
-    phase_step: int = 0  # at which the phase began
-    phase_epoch: int = 0
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0  # of the epoch
-    captions: int = 0  # seen so far
+    phase: Natural = 0
+    phase_step: Natural = 0  # at which the phase began
+    phase_epoch: Natural = 0
+    step: Natural = 0
+    epoch: Natural = 0
+    batch: Natural = 0  # of the epoch
+    captions: Natural = 0  # seen so far
     best_score: float | None = None
-    best_step: int = 0
-    since_best: int = 0  # evaluations without a better score
+    best_step: Natural = 0
+    since_best: Natural = 0  # evaluations without a better score
     plateau_share: float = 1.0  # of the learning rate
-    since_cut: int = 0
+    since_cut: Natural = 0
     finished: bool = False  # the phase is
-    history_bytes: int = 0
-    seconds: float = 0.0
+    history_bytes: Natural = 0
+    seconds: Positive = 0.0
     sums: dict[str, float] = field(default_factory=dict)  # of the terms since the last log line
-    summed: int = 0
+    summed: Natural = 0
     objective: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Position":
-        # Version 0.1 called phases stages.
-        return cls(**{name.replace("stage", "phase"): value for name, value in values.items()})
+    def from_json(cls, values: Any, where: str = "training.json") -> "Position":
+        if isinstance(values, dict):  # version 0.1 called phases stages
+            values = {str(name).replace("stage", "phase"): v for name, v in values.items()}
+        return from_dict(cls, values, where, error=CheckpointError, joint=": ")
 
 
 class History:
@@ -60,8 +72,14 @@ class History:
     def __init__(self, path: Path, length: int) -> None:
         self.path = path
         path.touch()
-        with path.open("r+b") as file:
-            file.truncate(length)
+        with open_regular(path, DATA_BYTES) as file:
+            written = os.fstat(file.fileno()).st_size
+        if written < length:
+            raise CheckpointError(
+                f"{path}: shorter than when the last checkpoint was saved ({written} bytes, not "
+                f"{length}); put it back, or train into a new folder"
+            )
+        os.truncate(path, length)
 
     def add(self, record: dict[str, Any]) -> int:
         """Append a line; returns the file's length, for the checkpoint to keep."""
@@ -70,8 +88,27 @@ class History:
             return file.tell()
 
 
-def claim_run(folder: Path, recipe: Recipe) -> None:
-    """Make the run's folder, or see that it belongs to the same recipe."""
+@contextlib.contextmanager
+def claim_run(folder: Path, recipe: Recipe) -> Iterator[None]:
+    """Hold a run's folder, made where absent; it must be of the same recipe, and nobody else's."""
+    _check_run(folder, recipe)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with one_writer(folder):
+            _check_run(folder, recipe)
+            remove_strays(folder, ("recipe.yaml", "checkpoints.json"))
+            if not (folder / "recipe.yaml").exists():
+                with atomic_write(folder / "recipe.yaml") as file:
+                    file.write(dump_recipe(recipe))
+            yield
+    except BusyError as error:
+        raise TrainingError(
+            f"{folder}: {error} is training here; wait until it ends, or choose a new folder "
+            "with --run"
+        ) from None
+
+
+def _check_run(folder: Path, recipe: Recipe) -> None:
     path = folder / "recipe.yaml"
     if path.exists():
         if (trained := load_recipe(path)) != recipe:
@@ -80,11 +117,8 @@ def claim_run(folder: Path, recipe: Recipe) -> None:
                 "choose a new folder with --run, there with start_from="
                 f"{folder} to train its captioner further, or give the original recipe to resume it"
             )
-        return
-    if folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and not {path.name for path in folder.iterdir()} <= set(LOCK_FILES):
         raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
-    with atomic_write(path) as file:
-        file.write(dump_recipe(recipe))
 
 
 def _differences(before: Recipe, now: Recipe) -> str:
@@ -133,10 +167,13 @@ def unpack_tensors(
 ) -> None:
     """Put back what `pack_tensors` took, in a process that computes on a device."""
     state: dict[int, dict[str, torch.Tensor]] = {}
+    shapes = [p.shape for group in optimizer.param_groups for p in group["params"]]
     for name, tensor in packed.items():
         kind, _, rest = name.partition(".")
         if kind == "optimizer":
             index, _, entry = rest.partition(".")
+            if tensor.ndim and tensor.shape != shapes[int(index)]:
+                raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
             state.setdefault(int(index), {})[entry] = tensor
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
