@@ -37,7 +37,14 @@ def opened(monkeypatch) -> list[str]:
             names.append(Path(source).name)
         return open_picture(source, reduced_to)
 
+    read_bytes = sightline.files.read_bytes
+
+    def counted_read(path, limit):
+        names.append(Path(path).name)
+        return read_bytes(path, limit)
+
     monkeypatch.setattr("sightline.captioner.open_picture", counted)
+    monkeypatch.setattr("sightline.bulk.items.read_bytes", counted_read)
     return names
 
 

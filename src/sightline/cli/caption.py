@@ -2,30 +2,23 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sightline.cli.options import (
     device_option,
-    find_pictures,
     json_option,
     models_option,
     no_repeat_option,
-    print_json,
     require_a_picture,
 )
-from sightline.errors import PictureError
-from sightline.printing import printable
 
-if TYPE_CHECKING:
-    from sightline.captions import Caption, Word
-
-_BATCH = 16
+_BATCH = 16  # at the terminal, where the first captions are waited for
 
 
 @click.command("caption")
-@click.argument("pictures", nargs=-1, required=True)
+@click.argument("pictures", nargs=-1, required=True, metavar="SOURCE...")
 @models_option
 @device_option
 @click.option("--beam", type=click.IntRange(1), help="Beam width. Default: stored with the model.")
@@ -57,6 +50,48 @@ _BATCH = 16
     help="Check each caption, then caption again without the unsupported words.",
 )
 @json_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write captions to this file, or to sidecar files in this folder. An interrupted run "
+    "goes on when it is started again.",
+)
+@click.option(
+    "--format",
+    metavar="NAME",
+    help="Format of the output, if its suffix does not say: jsonl, csv, parquet, txt, xmp, "
+    "metadata, coco, label-studio.",
+)
+@click.option(
+    "--attention",
+    is_flag=True,
+    help="Include each word's attention in tables and JSON. It is large.",
+)
+@click.option(
+    "--skip-existing",
+    is_flag=True,
+    help="Add to an output that exists: caption only pictures that are new or have changed.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an output, or texts, that exist.")
+@click.option(
+    "--failures",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Table of pictures that failed. Default: OUTPUT.failures.jsonl.",
+)
+@click.option("--retry", is_flag=True, help="Try pictures again that failed in an earlier run.")
+@click.option("--column", metavar="NAME", help="Column of a table that holds the paths.")
+@click.option("--allow-urls", is_flag=True, help="Fetch pictures from web addresses.")
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=32, show_default=True, help="With --output."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Threads that read pictures ahead of the captioner.",
+)
 def command(
     pictures: tuple[str, ...],
     models: tuple[Path, ...],
@@ -69,21 +104,40 @@ def command(
     avoid: tuple[str, ...],
     require: tuple[str, ...],
     figure: Path | None,
-    check: bool,
     avoid_unsupported: bool,
+    check: bool,
     as_json: bool,
+    output: Path | None,
+    format: str | None,
+    attention: bool,
+    skip_existing: bool,
+    overwrite: bool,
+    failures: Path | None,
+    retry: bool,
+    column: str | None,
+    allow_urls: bool,
+    batch_size: int,
+    workers: int,
 ) -> None:
-    """Caption PICTURES: files, folders or patterns such as 'holiday/*.jpg'.
+    """Caption pictures, to the terminal or with -o to a file.
+
+    A SOURCE is a picture, a folder, a pattern such as 'holiday/*.jpg', a table with a column of
+    paths (CSV, JSONL, Parquet), a tar shard, or - for a picture or a list of paths on standard
+    input.
 
     With --check, unsupported words are shown as [not seen: word] and doubtful ones as word(?).
     The bundled captioner can check its words; for others, run sightline fit-support once.
 
     Pictures that cannot be read are reported and skipped (exit code 1).
     """
-    paths = list(find_pictures(pictures))
-    require_a_picture(paths, models)
+    _check_usage(output, figure, as_json, format, skip_existing, overwrite, failures, retry)
+    from sightline.bulk.job import caption_all
+    from sightline.bulk.sources import open_source
     from sightline.captioner import Captioner
 
+    source = open_source(pictures, column, allow_urls)
+    if not any(name == "-" or "://" in name or set(name) & set("*?[") for name in pictures):
+        require_a_picture([Path(name) for name in pictures], models)
     captioner = Captioner.load(*models, device=device)
     options: dict[str, Any] = {
         "n_best": n_best,
@@ -91,64 +145,56 @@ def command(
         "max_length": max_length,
         "avoid": avoid,
         "require": require,
-        "check": check or avoid_unsupported,
+        "check": check,
+        "avoid_unsupported": avoid_unsupported,
+        "workers": workers,
     }
     wishes = {"beam": beam, "no_repeat_ngram": no_repeat}
     options |= {name: value for name, value in wishes.items() if value is not None}
-    skipped = False
-    records = []
-    for start in range(0, len(paths), _BATCH):
-        opened = []
-        for path in paths[start : start + _BATCH]:
-            try:
-                # Features of a detector are looked up by the picture's name.
-                read = captioner.open if captioner.encoder.sees_pixels else captioner.encode
-                opened.append((path, read(path)))
-            except PictureError as error:
-                click.echo(f"sightline: skipped: {printable(error)}", err=True)
-                skipped = True
-        encoded = captioner.encode([image for _, image in opened])
-        by_picture = captioner.captions(encoded, **options)
-        for (path, _), picture, captions in zip(opened, encoded, by_picture, strict=True):
-            if figure is not None:
-                captions[0].plot(figure / f"{path.stem}.png")
-            record: dict[str, Any] = {"picture": str(path)}
-            record["captions"] = [caption.to_json() for caption in captions]
-            lines = [
-                f"{printable(path)}: {mark(caption)}"
-                + (f"  ({caption.score:.2f})" if n_best > 1 else "")
-                for caption in captions
-            ]
-            if avoid_unsupported:
-                avoided, again = captioner.caption_without_unsupported(
-                    picture, captions[0], **options
-                )
-                if again is not None:
-                    words = printable(", ".join(avoided))
-                    lines.append(f"{printable(path)}, without {words}: {mark(again)}")
-                record["avoided"] = avoided
-                record["without_unsupported"] = again and again.to_json()
-            if as_json:
-                records.append(record)
-            else:
-                click.echo("\n".join(lines))
-    if as_json:
-        print_json(records)
-    sys.exit(skipped)
+    if output is None:
+        from sightline.cli.caption_printing import Printed
+
+        printed = Printed(captioner, figure, as_json, attention)
+        summary = caption_all(source, printed, captioner=captioner, batch_size=_BATCH, **options)
+    else:
+        summary = caption_all(
+            source,
+            output,
+            captioner=captioner,
+            format=format,
+            failures=failures,
+            skip_existing=skip_existing,
+            overwrite=overwrite,
+            retry=retry,
+            attention=attention,
+            batch_size=batch_size,
+            show_progress=True,
+            **options,
+        )
+        click.echo(f"sightline: {output}: {summary}", err=True)
+    sys.exit(summary.failed > 0)
 
 
-def mark(caption: "Caption") -> str:
-    """The caption's text, with marks on doubtful and unsupported words.
-
-    The marks are readable without the colours that a terminal adds.
-    """
-    return " ".join(_mark_word(word) for word in caption.words)
-
-
-def _mark_word(word: "Word") -> str:
-    text = printable(word.text)
-    if word.support is None or word.support.verdict == "seen":
-        return text
-    if word.support.verdict == "doubtful":
-        return click.style(f"{text}(?)", fg="yellow")
-    return click.style(f"[not seen: {text}]", fg="red")
+def _check_usage(
+    output: Path | None,
+    figure: Path | None,
+    as_json: bool,
+    format: str | None,
+    skip_existing: bool,
+    overwrite: bool,
+    failures: Path | None,
+    retry: bool,
+) -> None:
+    if output is None:
+        wishes: dict[str, object] = {
+            "--format": format,
+            "--skip-existing": skip_existing,
+            "--overwrite": overwrite,
+        }
+        wishes |= {"--failures": failures, "--retry": retry}
+    else:
+        wishes = {"--json": as_json, "--figure": figure}
+    for name, value in wishes.items():
+        if value:
+            with_output = "needs" if output is None else "cannot be combined with"
+            raise click.UsageError(f"{name} {with_output} -o.")

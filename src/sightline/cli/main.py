@@ -36,6 +36,7 @@ COMMANDS = {
     ),
     "results": ("sightline.cli.results", "Tabulate training runs and their scores."),
     "pack": ("sightline.cli.pack", "Export a small checkpoint for sharing, or average several."),
+    "export": ("sightline.cli.export", "Export a captioner as ONNX."),
     "experiment": (
         "sightline.cli.experiment",
         "Make a table and a figure: compare explanations, reproduce a paper.",
@@ -171,6 +172,7 @@ TRACEBACK = "SIGHTLINE_TRACEBACK"  # an environment variable
 _GOING_ON = {
     "train": "the same command resumes from the last checkpoint",
     "encode": "the same command continues where it stopped",
+    "caption": "with -o, the same command continues where it stopped",
 }
 
 

@@ -87,9 +87,17 @@ def dataset_for(
 
 def print_json(content: Any) -> None:
     """JSON on standard output, and nothing else there."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    # Signs that a terminal may act on, and halves of surrogate pairs, which are no UTF-8.
-    sys.stdout.write(_UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text) + "\n")
+    sys.stdout.write(json_text(content, indent=2) + "\n")
+
+
+def json_text(content: Any, indent: int | None = None) -> str:
+    """JSON that can be printed.
+
+    Signs that a terminal may act on, and halves of surrogate pairs, which are no UTF-8, are
+    written as escapes.
+    """
+    text = json.dumps(content, indent=indent, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def require_a_picture(paths: Sequence[Path], models: Sequence[Path]) -> None:

@@ -125,7 +125,7 @@ def encode_pictures(
 
     # The generator looks at the cache when it is first asked, that is, once nobody else may write.
     with bar, cache.appending() as append:
-        for keys, regions, windows in _parallel(encode, _batched(unknown(), batch_size)):
+        for keys, regions, windows in in_parallel(encode, _batched(unknown(), batch_size)):
             append(keys, regions, windows)
             bar.update(len(keys))
     return errors
@@ -193,13 +193,16 @@ def _precision(cache: RegionCache, device: torch.device) -> AbstractContextManag
     return nullcontext()
 
 
-def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator[_Out]:
-    """`map`, several batches at once, each on one thread; results in order.
+def in_parallel(
+    encode: Callable[[_In], _Out], batches: Iterable[_In], most: int | None = None
+) -> Iterator[_Out]:
+    """`map`, several batches at once (at most `most`), each on one thread; results in order.
 
     Two threads that work on a batch each get more done than two that share one, and a batch's
     numbers do not depend on how many threads the machine has.
     """
-    threads = torch.get_num_threads()
+    all_threads = torch.get_num_threads()
+    threads = min(all_threads, most or all_threads)
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
@@ -211,7 +214,7 @@ def _parallel(encode: Callable[[_In], _Out], batches: Iterable[_In]) -> Iterator
             while waiting:
                 yield waiting.popleft().result()
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(all_threads)
 
 
 def _batched(items: Iterable[_In], size: int) -> Iterator[list[_In]]:

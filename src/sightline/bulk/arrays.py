@@ -1,0 +1,122 @@
+"""JSON files that other programs import whole: COCO results, Label Studio."""
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import ClassVar
+
+from sightline.bulk.format import Format, read_json_lines
+from sightline.bulk.items import Item
+from sightline.bulk.records import Row
+from sightline.errors import DataError
+from sightline.files import atomic_write
+
+
+class Array(Format):
+    """A JSON file whose elements are made of rows."""
+
+    grows: ClassVar[bool] = False
+
+    def element(self, row: Row) -> Row:
+        raise NotImplementedError
+
+    def id_of(self, element: Row) -> str:
+        """What an element says its picture is."""
+        raise NotImplementedError
+
+    def has_own(self, item: Item) -> bool:
+        return self._id_of_name(item.name) in self._earlier_ids
+
+    @functools.cached_property
+    def _earlier_ids(self) -> set[str]:
+        return {self.id_of(element) for element in self.earlier()}
+
+    def _id_of_name(self, name: str) -> str:
+        return name
+
+    def earlier(self) -> list[Row]:
+        """The elements of the output as it was before this job."""
+        if not self.output.exists():
+            return []
+        try:
+            elements = json.loads(self.output.read_text("utf-8"))
+            for element in elements:
+                self.id_of(element)
+        except (ValueError, RecursionError, LookupError, TypeError):
+            raise DataError(f"{self.output}: not such a file; choose another output") from None
+        return list(elements)
+
+    def elements(self) -> Iterator[Row]:
+        """What the output will hold: earlier pictures, and those of this job."""
+        new = {self._id_of_name(row["path"]) for row in read_json_lines(self.rows)}
+        yield from (e for e in self.earlier() if self.id_of(e) not in new)
+        yield from (self.element(row) for row in read_json_lines(self.rows))
+
+    def assemble(self) -> None:
+        elements = self.elements()
+        with atomic_write(self.output) as file:
+            file.write("[")
+            for number, element in enumerate(elements):
+                file.write((",\n" if number else "\n") + json.dumps(element, ensure_ascii=False))
+            file.write("\n]\n")
+
+
+class CocoResults(Array):
+    """`image_id` and `caption`, as COCO's evaluation reads them.
+
+    The id is the number at the end of the file's name, as in COCO's own
+    (`COCO_val2014_000000000042.jpg`); of other pictures it is the whole name.
+    """
+
+    def _id_of_name(self, name: str) -> str:
+        return str(image_id(name))
+
+    def element(self, row: Row) -> Row:
+        return {"image_id": image_id(row["path"]), "caption": row["caption"]}
+
+    def id_of(self, element: Row) -> str:
+        return str(element["image_id"])
+
+
+def image_id(name: str) -> int | str:
+    """
+    >>> image_id("val2014/COCO_val2014_000000000042.jpg"), image_id("dog.jpg")
+    (42, 'dog.jpg')
+    """
+    number = re.search(r"(?:^|_)(\d{1,18})$", PurePath(name).stem)
+    return int(number[1]) if number else name
+
+
+class LabelStudioTasks(Array):
+    """Tasks with the caption as a prediction, for review in Label Studio.
+
+    Its labelling configuration has an Image named `image` and a TextArea named `caption`. The
+    score of a prediction is the mean support of the words that were checked.
+    """
+
+    def id_of(self, element: Row) -> str:
+        return str(element["meta"]["path"])
+
+    def element(self, row: Row) -> Row:
+        support = [word["support"] for word in row["words"] if word["support"] is not None]
+        result = {
+            "from_name": "caption",
+            "to_name": "image",
+            "type": "textarea",
+            "value": {"text": [row["caption"]]},
+        }
+        prediction: Row = {"model_version": row["model"], "result": [result]}
+        if support:
+            prediction["score"] = round(sum(support) / len(support), 6)
+        meta = {"path": row["path"], "sha256": row["sha256"]}
+        image = row["path"] if "://" in row["path"] else _local_file(row["path"])
+        return {"data": {"image": image}, "meta": meta, "predictions": [prediction]}
+
+
+def _local_file(path: str) -> str:
+    """How Label Studio calls a file under its document root."""
+    from urllib.parse import quote
+
+    return f"/data/local-files/?d={quote(path.lstrip('/'))}"

@@ -1,0 +1,101 @@
+"""How captions become files: what a job needs to know of a format."""
+
+import json
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+from typing import ClassVar
+
+from sightline.bulk.items import Item
+from sightline.bulk.records import Record, Row
+from sightline.errors import DataError
+
+# Of each picture in an output: its name there, and the hash of its content where that is kept.
+Existing = Iterator[tuple[str, str | None]]
+
+
+class Format:
+    """How captions become files. `output` is the file or folder that the user named.
+
+    While a job runs, its rows are appended to `rows`, a batch at a time. That is the output itself
+    where a format can grow (`grows`); other outputs are made of the rows at the end (`assemble`).
+    """
+
+    grows: ClassVar[bool] = True
+    is_folder: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        output: Path,
+        *,
+        attention: bool = False,
+        optional: Sequence[str] = (),
+        overwrite: bool = False,
+    ) -> None:
+        self.output, self.attention, self.overwrite = output, attention, overwrite
+        self.optional = tuple(optional)  # columns that only some jobs have
+
+    @property
+    def work(self) -> Path:
+        """The folder of an unfinished job."""
+        return self.output.with_name(f"{self.output.name}.unfinished")
+
+    @property
+    def rows(self) -> Path:
+        return self.output if self.grows else self.work / "rows.jsonl"
+
+    def name(self, item: Item) -> str:
+        """What the output calls a picture."""
+        return item.name
+
+    def header(self) -> bytes:
+        return b""
+
+    def lines(self, records: Sequence[Record]) -> bytes:
+        """A batch, as the rows file holds it."""
+        return b"".join(json_line(record.row(self.attention)) for record in records)
+
+    def read_rows(self) -> Existing:
+        """The pictures in the rows file."""
+        for row in read_json_lines(self.rows):
+            yield row["path"], row.get("sha256")
+
+    def some_rows(self, numbers: Set[int]) -> Iterator[bytes]:
+        """The header and the rows with these numbers, as they are in the rows file."""
+        with self.rows.open("rb") as file:
+            yield from (line for number, line in enumerate(file) if number in numbers)
+
+    def names_behind(self, size: int) -> Iterator[str]:
+        """Pictures in the rows file behind its first `size` bytes, as far as they are legible."""
+        yield from ()
+
+    def existing(self) -> Existing:
+        """The pictures of an earlier, finished output that does not grow."""
+        yield from ()
+
+    def has_own(self, item: Item) -> bool:
+        """Whether the picture has what this format would write, so that nothing is to be done."""
+        return False
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """Write what every picture gets for itself, before its row is written."""
+
+    def assemble(self) -> None:
+        """Make the output of the rows."""
+
+
+def json_line(row: Row) -> bytes:
+    """A row as a line of JSON."""
+    return json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def read_json_lines(path: Path) -> Iterator[Row]:
+    """The objects of a file, one on each line."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if not isinstance(row, dict):
+                raise DataError(f"{path}: line {number} is not one of ours; choose another output")
+            yield row

@@ -1,0 +1,249 @@
+"""Caption any number of pictures: read ahead, batch by batch, each on disk before the next."""
+
+import contextlib
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from sightline.bulk.formats import open_format
+from sightline.bulk.items import Item
+from sightline.bulk.output import Output
+from sightline.bulk.reading import Opened, open_item
+from sightline.bulk.records import Failure, Record, model_name
+from sightline.bulk.sink import Sink
+from sightline.bulk.sources import Source, open_source
+from sightline.captioner import Captioner
+from sightline.encoded_picture import EncodedPicture
+from sightline.encoders.encode import in_parallel
+from sightline.errors import DataError, PictureError
+from sightline.progress import progress
+from sightline.version import __version__
+
+BATCH = 32
+WORKERS = 2  # threads that read and decode; decoding leaves Python's lock to others
+_LANES = 4  # batches captioned at once, where there are as many cores
+
+
+@dataclass
+class Summary:
+    """What a job did."""
+
+    captioned: int = 0
+    failed: int = 0
+    skipped: int = 0  # done already, unchanged, or named twice
+    marked: int = 0  # captions with a word that is doubtful or not supported
+    seconds: float = 0.0
+    unreadable: Counter[str] = field(default_factory=Counter)  # suffixes of unknown formats
+
+    def __str__(self) -> str:
+        rate = self.captioned / self.seconds if self.seconds else 0.0
+        parts = [f"{self.captioned:,} captioned"]
+        parts += [f"{self.skipped:,} skipped (done already)"] if self.skipped else []
+        parts += [f"{self.marked:,} marked"] if self.marked else []
+        parts += [f"{self.failed:,} failed"] if self.failed else []
+        formats = [f"{count:,} {suffix}" for suffix, count in sorted(self.unreadable.items())]
+        parts += [f"in formats that cannot be read here: {', '.join(formats)}"] if formats else []
+        return f"{', '.join(parts)}; {rate:.1f} pictures/s"
+
+
+def caption_all(
+    source: Source | str | Path | Item | Iterable[str | Path | Item],
+    sink: Sink | str | Path,
+    *,
+    captioner: Captioner | None = None,
+    format: str | None = None,
+    failures: str | Path | None = None,
+    skip_existing: bool = False,
+    overwrite: bool = False,
+    retry: bool = False,
+    attention: bool = False,
+    column: str | None = None,
+    allow_urls: bool = False,
+    batch_size: int = BATCH,
+    workers: int = WORKERS,
+    avoid_unsupported: bool = False,
+    show_progress: bool = False,
+    **options: Any,
+) -> Summary:
+    """Caption every picture of a source, and write the captions as they come.
+
+    `source` is a file, folder, pattern, table, tar shard or web address, or a list of them. `sink`
+    is a file (or a folder of sidecars), whose suffix or `format` says how; or a `Sink` of yours.
+    `options` are those of `Captioner.captions`, such as `check=True`. A job that was interrupted
+    goes on when it is called again.
+
+    >>> sightline.caption_all("photos", "captions.jsonl", check=True)  # doctest: +SKIP
+    Summary(captioned=1200, failed=1, …)
+    """
+    pictures = open_source(source, column, allow_urls)
+    captioner = captioner or Captioner.load()
+    options["check"] = options.get("check", False) or avoid_unsupported
+    with contextlib.ExitStack() as stack:
+        if isinstance(sink, str | Path):
+            extra = ["captions"] if options.get("n_best", 1) > 1 else []
+            extra += ["avoided"] if avoid_unsupported else []
+            form = open_format(
+                Path(sink), format, attention=attention, optional=extra, overwrite=overwrite
+            )
+            output = Output(
+                form,
+                None if failures is None else Path(failures),
+                skip_existing=skip_existing,
+                overwrite=overwrite,
+                retry=retry,
+            )
+            sink = stack.enter_context(output)
+        job = Job(captioner, batch_size, workers, avoid_unsupported, options)
+        return job.run(pictures, sink, show_progress)
+
+
+class Job:
+    """A captioner, and how it is to caption."""
+
+    def __init__(
+        self,
+        captioner: Captioner,
+        batch_size: int = BATCH,
+        workers: int = WORKERS,
+        avoid_unsupported: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.captioner, self.batch_size, self.workers = captioner, batch_size, workers
+        self.avoid_unsupported, self.options = avoid_unsupported, options or {}
+        self.model = model_name(captioner)
+
+    def settings(self) -> dict[str, Any]:
+        """What rows depend on, apart from the pictures: two jobs that differ in it do not mix."""
+        options = {name: value for name, value in self.options.items() if value is not None}
+        return {
+            "model": self.model,
+            "version": __version__,
+            "batch_size": self.batch_size,
+            "avoid_unsupported": self.avoid_unsupported,
+            **{name: list(v) if isinstance(v, tuple) else v for name, v in options.items()},
+        }
+
+    def run(self, source: Source, sink: Sink, show_progress: bool = False) -> Summary:
+        """Caption what a sink does not have."""
+        summary, began = Summary(), time.monotonic()
+        if self.options.get("check"):
+            _ = self.captioner.support_classifier  # its absence is seen before anything is written
+        sink.begin(self.settings())
+        total = source.count() if show_progress else None
+        bar = progress(None, "captioning", total=total, unit="picture", show=show_progress)
+        with bar:
+            batches = self._batches(self._opened(source, sink, summary, bar), summary)
+            for records, failures in in_parallel(self._caption_batch, batches, _LANES):
+                sink.write(records, failures)
+                summary.captioned += len(records)
+                summary.marked += sum(record.is_marked for record in records)
+                summary.seconds = time.monotonic() - began
+                bar.update(len(records) + len(failures))
+                if self.options.get("check"):
+                    bar.set_postfix(failed=summary.failed, marked=summary.marked, refresh=False)
+                else:
+                    bar.set_postfix(failed=summary.failed, refresh=False)
+            sink.finish()
+        summary.seconds = time.monotonic() - began
+        return summary
+
+    def _opened(
+        self, source: Source, sink: Sink, summary: Summary, bar: Any
+    ) -> Iterator[Opened | Failure]:
+        """Pictures that are to be captioned, in order, read by threads ahead of the captioner."""
+        seen: set[int] = set()
+
+        def skip() -> None:
+            summary.skipped += 1
+            bar.update()
+
+        def open_new(item: Item) -> Opened | Failure | None:
+            opened = self.open(item)
+            unchanged = isinstance(opened, Opened) and sink.has_unchanged(item, opened.sha256)
+            return None if unchanged else opened
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            waiting: deque[Future[Opened | Failure | None]] = deque()
+            for item in source:
+                known = item.key in seen
+                seen.add(item.key)
+                try:
+                    if known or sink.has(item):
+                        skip()
+                        continue
+                    waiting.append(pool.submit(open_new, item))
+                except PictureError as error:  # what is there for it cannot be read
+                    waiting.append(Future())
+                    waiting[-1].set_result(Failure(item.name, "output", str(error)))
+                if len(waiting) > 2 * self.batch_size:
+                    if (first := waiting.popleft().result()) is None:
+                        skip()
+                    else:
+                        yield first
+            while waiting:
+                if (first := waiting.popleft().result()) is None:
+                    skip()
+                else:
+                    yield first
+
+    def open(self, item: Item) -> Opened | Failure:
+        """Read, hash and prepare a picture; or say what is wrong with it."""
+        encoder = self.captioner.encoder
+        if encoder.sees_pixels:
+            return open_item(item, encoder.preprocessing)
+        try:  # features are looked up by the picture's name
+            return Opened(item, "", self.captioner.encode(item.path or item.name))
+        except (PictureError, DataError) as error:
+            return Failure(item.name, "missing", str(error))
+
+    def _batches(
+        self, pictures: Iterator[Opened | Failure], summary: Summary
+    ) -> Iterator[tuple[list[Opened], list[Failure]]]:
+        """Whole batches of pictures, each with the failures met on the way to it."""
+        batch: list[Opened] = []
+        failures: list[Failure] = []
+        for picture in pictures:
+            if isinstance(picture, Failure):
+                failures.append(picture)
+                summary.failed += 1
+                if picture.kind == "format":
+                    summary.unreadable[PurePath(picture.name).suffix.lower() or "no suffix"] += 1
+            else:
+                batch.append(picture)
+            if len(batch) == self.batch_size:
+                yield batch, failures
+                batch, failures = [], []
+        if batch or failures:
+            yield batch, failures
+
+    def _caption_batch(
+        self, batch: tuple[list[Opened], list[Failure]]
+    ) -> tuple[list[Record], list[Failure]]:
+        return self.caption(batch[0]), batch[1]
+
+    def caption(self, pictures: Sequence[Opened]) -> list[Record]:
+        """The captions of pictures that were opened."""
+        if not pictures:
+            return []
+        encoded = self._encode(pictures)
+        captions = self.captioner.captions(encoded, **self.options)
+        records = []
+        for opened, picture, best in zip(pictures, encoded, captions, strict=True):
+            record = Record(opened.item, opened.sha256, best, self.model)
+            if self.avoid_unsupported:
+                avoided, without = self.captioner.caption_without_unsupported(
+                    picture, best[0], **self.options
+                )
+                record = replace(record, avoided=tuple(avoided), without=without)
+            records.append(record)
+        return records
+
+    def _encode(self, pictures: Sequence[Opened]) -> list[EncodedPicture]:
+        prepared = [opened.prepared for opened in pictures]
+        known = [p for p in prepared if isinstance(p, EncodedPicture)]
+        new = [p for p in prepared if not isinstance(p, EncodedPicture)]
+        return known or self.captioner.encode_prepared(new)

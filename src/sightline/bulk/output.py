@@ -1,0 +1,253 @@
+"""The output of a job: rows and failures on disk, whole batches only, and how a job goes on.
+
+While a job runs there is a folder `OUTPUT.unfinished`:
+
+    job.json        what the rows depend on: the captioner, its options, the format
+    journal.jsonl   a line for each batch: how long rows and failures were when it was complete
+    lock            one writer
+    rows.jsonl      rows of a format that cannot grow
+
+A batch is appended to the rows and to the failures, both reach the disk, then the journal gets its
+line. Whatever is behind the last line of the journal is cut off by the job that goes on. So a job
+that was killed makes the same batches from there as if it had not been, and the same bytes.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from sightline.bulk.format import Format, read_json_lines
+from sightline.bulk.items import Item, key_of
+from sightline.bulk.records import Failure, Record
+from sightline.bulk.sink import Sink
+from sightline.errors import ConfigError, DataError
+from sightline.files import atomic_write
+
+_WORK_FILES = ("job.json", "journal.jsonl", "lock", "rows.jsonl")
+
+
+class Output(Sink):
+    """Files that a job writes, for the time of the job; a context manager.
+
+    `begin` says what is there already. `write` returns when a batch is on disk. `finish` makes the
+    output complete. Left without `finish`, it can be taken up again.
+    """
+
+    def __init__(
+        self,
+        form: Format,
+        failures: Path | None = None,
+        *,
+        skip_existing: bool = False,
+        overwrite: bool = False,
+        retry: bool = False,
+    ) -> None:
+        self.form = form
+        self.failures = failures or form.output.with_name(f"{form.output.name}.failures.jsonl")
+        self.skip_existing, self.overwrite, self.retry = skip_existing, overwrite, retry
+        self.journal = form.work / "journal.jsonl"
+        self._hashes: dict[int, int | None] = {}  # of pictures that have a row
+        self._failed: set[int] = set()
+        self._in_flight: set[int] = set()  # of a batch that a killed job did not complete
+        self._superseded = False  # whether a picture has a row that a later one replaces
+
+    def __enter__(self) -> "Output":
+        self.form.work.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self.form.work / "lock", timeout=0)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise ConfigError(
+                f"{self.form.output}: another job is writing it; wait for it, or choose another"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+        if not self.journal.exists():  # nothing to go on with
+            for name in _WORK_FILES:
+                (self.form.work / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.form.work.rmdir()
+
+    # --- before the first batch -----------------------------------------------------------------
+
+    def begin(self, job: dict[str, Any]) -> int:
+        """Take up a job, or start it; the number of pictures that have a row or a failure."""
+        if self.overwrite and not self._continues(job):
+            self._clear()
+        if self.journal.exists():
+            self._check_job(job)
+            self._cut_off()
+        else:
+            self._start(job)
+        self._note(self.form.existing())
+        self._note(self.form.read_rows())
+        if self.retry:
+            self.failures.unlink(missing_ok=True)
+            self._commit()
+        elif self.failures.exists():
+            self._failed = {key_of(str(row["path"])) for row in read_json_lines(self.failures)}
+        return len(self._hashes) + len(self._failed)
+
+    def _continues(self, job: dict[str, Any]) -> bool:
+        """Whether an unfinished job overwrites already: it was told so when it began."""
+        try:
+            begun = json.loads((self.form.work / "job.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(begun == job | {"overwrite": True}) and self.journal.exists()
+
+    def _clear(self) -> None:
+        """Forget an earlier output. Sidecars are replaced one by one instead."""
+        for name in ("journal.jsonl", "rows.jsonl", "job.json"):
+            (self.form.work / name).unlink(missing_ok=True)
+        if not self.form.is_folder:
+            self.form.output.unlink(missing_ok=True)
+        self.failures.unlink(missing_ok=True)
+
+    def _start(self, job: dict[str, Any]) -> None:
+        form = self.form
+        if form.output.is_file() and not (self.skip_existing or self.retry):
+            raise ConfigError(
+                f"{form.output}: exists already; --skip-existing adds what is new or has changed, "
+                "--overwrite starts again"
+            )
+        with atomic_write(form.work / "job.json") as file:
+            json.dump(job | {"overwrite": self.overwrite}, file)
+        form.rows.parent.mkdir(parents=True, exist_ok=True)
+        if form.rows.exists() and form.grows:
+            self._end_last_line()
+        else:
+            with atomic_write(form.rows, "wb") as file:
+                file.write(form.header())
+        self._commit()
+
+    def _end_last_line(self) -> None:
+        """Other people's files may end without a newline."""
+        with self.form.rows.open("rb+") as file:
+            if file.seek(0, os.SEEK_END) and not _ends_line(file):
+                file.write(b"\n")
+
+    def _check_job(self, job: dict[str, Any]) -> None:
+        try:
+            begun = json.loads((self.form.work / "job.json").read_text("utf-8"))
+            begun.pop("overwrite")
+        except (OSError, ValueError, AttributeError, KeyError):
+            begun = {}
+        for name in sorted({*begun, *job}):
+            if begun.get(name) != job.get(name):
+                raise ConfigError(
+                    f"{self.form.output}: was begun with {name} {begun.get(name)!r}, not "
+                    f"{job.get(name)!r}; go on with the same, or start again with --overwrite"
+                )
+
+    def _cut_off(self) -> None:
+        """What a job that was killed wrote of its last batch."""
+        committed: list[Any] = []
+        for line in self.journal.read_bytes().split(b"\n"):
+            with contextlib.suppress(ValueError):  # the last line may be half there
+                committed = json.loads(line) or committed
+        sizes = committed if len(committed) == 2 else [0, 0]
+        self._in_flight = {key_of(name) for name in self.form.names_behind(sizes[0])}
+        for path, size in zip((self.form.rows, self.failures), sizes, strict=True):
+            if path.exists() and path.stat().st_size > size:
+                os.truncate(path, size)
+        content = self.journal.read_bytes()
+        if not content.endswith(b"\n"):
+            os.truncate(self.journal, content.rfind(b"\n") + 1)
+
+    def _note(self, pictures: Iterator[tuple[str, str | None]]) -> None:
+        try:
+            for name, sha256 in pictures:
+                key = key_of(name)
+                self._superseded |= key in self._hashes
+                self._hashes[key] = _short(sha256)
+        except (KeyError, TypeError, AttributeError, UnicodeError):
+            raise DataError(
+                f"{self.form.output}: holds something else than captions in this format; choose "
+                "another output"
+            ) from None
+
+    # --- batches --------------------------------------------------------------------------------
+
+    def has(self, item: Item) -> bool:
+        """Whether nothing is to be done for a picture, as far as its name tells.
+
+        Raises a `PictureError` where what the picture has cannot be read.
+        """
+        if item.key in self._failed:
+            return True
+        key = key_of(self.form.name(item))
+        if key not in self._hashes:
+            return key not in self._in_flight and self.form.has_own(item)
+        return self._hashes[key] is None or not self.skip_existing
+
+    def has_unchanged(self, item: Item, sha256: str) -> bool:
+        """Whether a picture has a row, and the same content as then."""
+        return self._hashes.get(key_of(self.form.name(item))) == _short(sha256)
+
+    def write(self, records: Sequence[Record], failures: Sequence[Failure]) -> None:
+        """A batch: on disk when this returns."""
+        _append(self.form.rows, self.form.lines(records))
+        self.form.publish(records)
+        if failures:
+            self.failures.parent.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps(failure.row(), ensure_ascii=False) for failure in failures]
+            _append(self.failures, "".join(f"{line}\n" for line in lines).encode("utf-8"))
+        self._commit()
+        for record in records:
+            self._superseded |= key_of(self.form.name(record.item)) in self._hashes
+
+    def _commit(self) -> None:
+        sizes = [p.stat().st_size if p.exists() else 0 for p in (self.form.rows, self.failures)]
+        _append(self.journal, json.dumps(sizes).encode() + b"\n")
+
+    # --- after the last batch -------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Make the output complete."""
+        if self.form.grows and self._superseded:
+            self._drop_superseded()
+        self.form.assemble()
+        self.journal.unlink()
+
+    def _drop_superseded(self) -> None:
+        """Of several rows of a picture keep the last, which is of its present content."""
+        last: dict[int, int] = {}
+        for number, (name, _) in enumerate(self.form.read_rows()):
+            last[key_of(name)] = number
+        kept = set(last.values())
+        with atomic_write(self.form.output, "wb") as file:
+            for content in self.form.some_rows(kept):
+                file.write(content)
+
+
+def _short(sha256: str | None) -> int | None:
+    """Enough of a hash to tell two contents of one picture apart, for millions of them."""
+    return None if sha256 is None else int(sha256[:16], 16)
+
+
+def _ends_line(file: Any) -> bool:
+    file.seek(-1, os.SEEK_END)
+    ends: bool = file.read(1) == b"\n"
+    return ends
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Add to a file, and wait until it is on disk."""
+    with path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

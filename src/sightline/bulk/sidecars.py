@@ -1,0 +1,95 @@
+"""A small file for each picture: a caption as plain text, or XMP that photo programs read."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from sightline.bulk.format import Format
+from sightline.bulk.items import Item, key_of
+from sightline.bulk.records import Record
+from sightline.bulk.xmp import has_texts, with_texts
+from sightline.files import atomic_write
+
+
+class Sidecars(Format):
+    """Files in a folder that is laid out like the source.
+
+    The sidecar of `photos/a/dog.jpg`, listed from `photos`, is `OUTPUT/a/dog.txt`; with `photos`
+    for the output it lies beside the picture. Where another picture of the job has that sidecar
+    already, it is `dog.png.txt`.
+    """
+
+    grows: ClassVar[bool] = False
+    is_folder: ClassVar[bool] = True
+    suffix: ClassVar[str]
+
+    def __init__(self, output: Path, **options: Any) -> None:
+        super().__init__(output, **options)
+        self._owners: dict[int, int] = {}  # sidecar -> the picture it is of
+
+    @property
+    def work(self) -> Path:
+        return self.output / ".captions.unfinished"
+
+    def path(self, item: Item) -> Path:
+        """The sidecar of a picture; the same whenever pictures come in the same order."""
+        parts = [p for p in PurePosixPath(item.inside).parts if p not in ("/", "..", ".")]
+        picture = self.output.joinpath(*parts)
+        short = picture.with_suffix(self.suffix)
+        for path in (short, picture.with_name(picture.name + self.suffix)):
+            if self._owners.setdefault(key_of(repr(path)), item.key) == item.key:
+                return path
+        return picture.with_name(f"{picture.name}.{item.key:016x}{self.suffix}")
+
+    def names_behind(self, size: int) -> Iterator[str]:
+        if self.rows.exists():
+            with self.rows.open("rb") as file:
+                file.seek(size)
+                for line in file:
+                    with contextlib.suppress(ValueError):  # the last one may be half there
+                        yield json.loads(line)["path"]
+
+    def publish(self, records: Sequence[Record]) -> None:
+        for record in records:
+            path = self.path(record.item)
+            content = self.content(path, record.caption.text)
+            with atomic_write(path, "wb") as file:
+                file.write(content)
+
+    def content(self, path: Path, text: str) -> bytes:
+        raise NotImplementedError
+
+
+class TextSidecars(Sidecars):
+    """`dog.txt` with the caption in it, as trainers of image models read it."""
+
+    suffix: ClassVar[str] = ".txt"
+
+    def has_own(self, item: Item) -> bool:
+        return self.path(item).exists() and not self.overwrite
+
+    def content(self, path: Path, text: str) -> bytes:
+        return f"{text}\n".encode()
+
+
+class XmpSidecars(Sidecars):
+    """`dog.xmp` with description and alternative text; what else is in it stays.
+
+    A sidecar that other programs named `dog.jpg.xmp` is the one that is changed.
+    """
+
+    suffix: ClassVar[str] = ".xmp"
+
+    def path(self, item: Item) -> Path:
+        path = super().path(item)
+        longer = path.with_name(PurePosixPath(item.inside).name + self.suffix)
+        return longer if longer.exists() else path
+
+    def has_own(self, item: Item) -> bool:
+        path = self.path(item)
+        return path.exists() and has_texts(path) and not self.overwrite
+
+    def content(self, path: Path, text: str) -> bytes:
+        return with_texts(path, text, overwrite=self.overwrite)

@@ -1,0 +1,95 @@
+"""Tables with a column of paths (or addresses, or pictures): CSV, JSON lines, Parquet."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sightline.errors import DataError
+from sightline.extras import require
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
+# Columns that hold pictures in the tables people have, the likeliest first.
+COLUMNS = ("path", "file_name", "filepath", "file", "filename", "image", "picture", "url")
+
+Cell = str | bytes
+
+
+def read_column(table: Path, column: str | None = None) -> Iterator[tuple[int, Cell]]:
+    """The number of each row, from 1, and its path, address or picture, in order.
+
+    The column is the one named, or the first of `COLUMNS` that the table has.
+    """
+    suffix = table.suffix.lower()
+    if suffix == ".parquet":
+        rows: Iterator[Any] = _parquet(table, column)
+    elif suffix == ".jsonl":
+        rows = _jsonl(table, column)
+    else:
+        rows = _csv(table, column, "\t" if suffix == ".tsv" else ",")
+    for number, value in enumerate(rows, 1):
+        if isinstance(value, dict):  # an image of Hugging Face's datasets
+            value = value.get("bytes") or value.get("path")
+        if not isinstance(value, str | bytes) or not value:
+            raise DataError(f"{table}: row {number} names no picture")
+        yield number, value
+
+
+def _choose(table: Path, names: Sequence[str], column: str | None) -> str:
+    if column is not None and column in names:
+        return column
+    has = f"its columns are {', '.join(names) or 'none'}"
+    if column is not None:
+        raise DataError(f"{table}: has no column '{column}'; {has}")
+    for name in COLUMNS:
+        if name in names:
+            return name
+    raise DataError(f"{table}: which column holds the paths? Name it with --column; {has}")
+
+
+def _csv(table: Path, column: str | None, delimiter: str) -> Iterator[str]:
+    csv.field_size_limit(min(sys.maxsize, 1 << 26))
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, delimiter=delimiter)
+            name = _choose(table, reader.fieldnames or (), column)
+            for row in reader:
+                yield row[name]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{table}: cannot be read as CSV in UTF-8 ({error})") from None
+
+
+def _jsonl(table: Path, column: str | None) -> Iterator[Any]:
+    with table.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise DataError(f"{table}: line {number} is not JSON") from None
+            if not isinstance(row, dict):
+                raise DataError(f"{table}: line {number} is not an object with named fields")
+            yield row[_choose(table, list(row), column)]
+
+
+def _parquet(table: Path, column: str | None) -> Iterator[Any]:
+    parquet = import_parquet()
+    import pyarrow
+
+    try:
+        with parquet.ParquetFile(table) as file:
+            name = _choose(table, file.schema_arrow.names, column)
+            for batch in file.iter_batches(1024, columns=[name]):
+                yield from batch.column(0).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise DataError(f"{table}: cannot be read as Parquet ({reason})") from None
+
+
+def import_parquet() -> Any:
+    """`pyarrow.parquet`, or one line that says how to get it."""
+    require("bulk", "Parquet")
+    from pyarrow import parquet
+
+    return parquet

@@ -1,0 +1,107 @@
+"""Pictures from the web: bounded in size, time and redirects, and never from a private address."""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import time
+from urllib.parse import urljoin, urlsplit
+
+from sightline.errors import PictureError
+from sightline.version import __version__
+
+SECONDS = 30.0  # for one picture, redirects included
+REDIRECTS = 3
+_CHUNK = 1 << 16
+
+
+def is_url(name: str) -> bool:
+    """
+    >>> is_url("https://example.org/dog.jpg"), is_url("dog.jpg")
+    (True, False)
+    """
+    return name.startswith(("http://", "https://"))
+
+
+def download(url: str, most_bytes: int, seconds: float = SECONDS) -> bytes:
+    """The content behind an address; raises a `PictureError` that names it."""
+    deadline, address = time.monotonic() + seconds, url
+    try:
+        for _ in range(REDIRECTS + 1):
+            content = _get(address, most_bytes, deadline)
+            if isinstance(content, bytes):
+                return content
+            address = content
+        raise PictureError(f"{url} redirects more than {REDIRECTS} times: give the final address")
+    except TimeoutError:
+        raise PictureError(f"{url} took longer than {seconds:.0f} s: try again") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise PictureError(f"{url} cannot be fetched ({reason}): check the address") from None
+
+
+def _get(url: str, most_bytes: int, deadline: float) -> bytes | str:
+    """The content, or the address that it redirects to."""
+    connection = _connect(url, deadline)
+    try:
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", target, headers={"User-Agent": f"sightline/{__version__}"})
+        response = connection.getresponse()
+        if response.status in (301, 302, 303, 307, 308):
+            return urljoin(url, response.headers.get("Location", ""))
+        if response.status != 200:
+            raise PictureError(f"{url} answers {response.status} {response.reason}: check it")
+        content = bytearray()
+        while True:
+            _remaining(connection, deadline)
+            if not (chunk := response.read1(_CHUNK)):
+                return bytes(content)
+            content += chunk
+            if len(content) > most_bytes:
+                raise PictureError(
+                    f"{url} has more than {most_bytes // 1_000_000} megabytes: fetch it yourself"
+                )
+    finally:
+        connection.close()
+
+
+def _connect(url: str, deadline: float) -> http.client.HTTPConnection:
+    """A connection to an address that was checked: a name is not looked up a second time."""
+    parts = urlsplit(url)
+    if not is_url(url) or not parts.hostname:
+        raise PictureError(f"{url} is not a web address: it must start with http:// or https://")
+    secure = parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)
+    seconds = max(0.1, deadline - time.monotonic())
+    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    for address in addresses:
+        if not is_public(address):
+            raise PictureError(f"{url} leads to the private address {address}, which is refused")
+    connection = http.client.HTTPConnection(parts.hostname, port, timeout=seconds)
+    connection.sock = socket.create_connection((addresses[0], port), seconds)
+    if secure:
+        connection.sock = ssl.create_default_context().wrap_socket(
+            connection.sock, server_hostname=parts.hostname
+        )
+    return connection
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the open internet.
+
+    >>> is_public("93.184.216.34"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
+    (True, False, False)
+    """
+    parsed = ipaddress.ip_address(address.split("%")[0])
+    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+    return parsed.is_global and not parsed.is_multicast
+
+
+def _remaining(connection: http.client.HTTPConnection, deadline: float) -> None:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    if connection.sock is not None:
+        connection.sock.settimeout(seconds)

@@ -1,0 +1,231 @@
+"""Jobs: what they write, and that a killed one ends with the same bytes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import sightline
+from sightline.bulk.job import Job
+from sightline.bulk.output import Output
+from sightline.bulk.records import model_name
+from sightline.bulk.sink import Sink
+from sightline.errors import ConfigError
+
+SETTINGS = {"batch_size": 2, "workers": 1}
+
+
+class Killed(BaseException):
+    """Takes the process's place at the moment it is killed."""
+
+
+def rows_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_rows_hold_what_one_picture_at_a_time_gives(fitted, album, tmp_path):
+    output = tmp_path / "out" / "captions.jsonl"
+    summary = sightline.caption_all(album, output, captioner=fitted, check=True, **SETTINGS)
+    rows = rows_of(output)
+    assert [Path(row["path"]).relative_to(album).as_posix() for row in rows] == [
+        *("cat.jpg", "coffee.jpg", "flower.jpg", "inner/cat.jpg", "inner/raccoon.JPG"),
+        *("officer.jpg", "palace.jpg"),
+    ]
+    for row in rows:
+        caption = fitted.caption(row["path"], check=True)
+        assert row["caption"] == caption.text
+        assert row["log_probability"] == pytest.approx(caption.log_probability, abs=1e-4)
+        assert [(w["text"], w["verdict"]) for w in row["words"]] == [
+            (w.text, w.support and w.support.verdict) for w in caption.words
+        ]
+        assert row["unfamiliar"] == caption.unfamiliar
+        assert (row["model"], row["version"]) == (model_name(fitted), sightline.__version__)
+        assert "attention" not in row["words"][0]
+    assert summary.captioned == 7
+    assert summary.marked == sum(
+        any(w["verdict"] not in (None, "seen") for w in row["words"]) for row in rows
+    )
+    assert sorted(path.name for path in output.parent.iterdir()) == ["captions.jsonl"]
+
+
+FORMATS = ["captions.jsonl", "captions.csv", "captions.parquet", "captions.json", "texts", "xmp"]
+NAMES = {"texts": "txt", "xmp": "xmp"}
+
+
+def contents(output: Path) -> dict[str, bytes]:
+    if output.is_file():
+        return {output.name: output.read_bytes()}
+    return {
+        str(p.relative_to(output)): p.read_bytes() for p in sorted(output.rglob("*")) if p.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
+    captioner, album, tmp_path, name, monkeypatch
+):
+    """Killed before and after each thing that is written: a row, a sidecar, a failure, the mark."""
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    whole, cut = tmp_path / "whole" / name, tmp_path / "cut" / name
+    options = {"captioner": captioner, "format": NAMES.get(name), **SETTINGS}
+    sightline.caption_all(album, whole, **options)
+    from sightline.bulk import output as module
+    from sightline.bulk import sidecars
+
+    append, write = module._append, sidecars.atomic_write
+    moments = {"left": 0}
+
+    def tick() -> None:
+        moments["left"] -= 1
+        if moments["left"] == 0:
+            raise Killed
+
+    def append_or_die(path, content):
+        tick()
+        if moments["left"] == 1:
+            append(path, content[: len(content) // 2])  # torn in the middle
+            raise Killed
+        append(path, content)
+
+    def write_or_die(*arguments):
+        tick()
+        return write(*arguments)
+
+    monkeypatch.setattr(module, "_append", append_or_die)
+    monkeypatch.setattr(sidecars, "atomic_write", write_or_die)
+    kills = 0
+    for moment in range(2, 60):
+        moments["left"] = moment % 6 + 2
+        try:
+            sightline.caption_all(album, cut, **options)
+            break
+        except Killed:
+            kills += 1
+    assert kills >= 3
+    assert contents(cut) == contents(whole)
+    failures = f"{name}.failures.jsonl"
+    assert (cut.parent / failures).read_text() == (whole.parent / failures).read_text()
+    assert sorted(p.name for p in cut.parent.iterdir()) == sorted([name, failures])
+
+
+def test_failures_are_a_table_and_are_tried_again_on_request(captioner, album, tmp_path):
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    (album / "new.jxl").write_bytes(b"\xff\x0a" + bytes(500))
+    output, failures = tmp_path / "captions.jsonl", tmp_path / "failures.jsonl"
+    names = [album, album / "gone.jpg"]
+    options = {"captioner": captioner, "failures": failures, **SETTINGS}
+    summary = sightline.caption_all(names, output, **options)
+    assert (summary.captioned, summary.failed) == (7, 3)
+    assert "1 .jxl" in str(summary)
+    assert [(Path(row["path"]).name, row["kind"]) for row in rows_of(failures)] == [
+        ("broken.jpg", "damaged"),
+        ("new.jxl", "format"),
+        ("gone.jpg", "missing"),
+    ]
+    assert all(row["path"] in row["error"] for row in rows_of(failures))
+    shutil.copy(album / "cat.jpg", album / "broken.jpg")
+    again = sightline.caption_all(names, output, retry=True, **options)
+    assert (again.captioned, again.failed, again.skipped) == (1, 2, 7)
+    assert Path(rows_of(output)[-1]["path"]).name == "broken.jpg"
+    assert len(rows_of(failures)) == 2
+
+
+@pytest.mark.parametrize("name", ["captions.jsonl", "captions.csv", "captions.parquet"])
+def test_skip_existing_captions_what_is_new_or_has_changed(captioner, album, tmp_path, name):
+    output = tmp_path / name
+    options = {"captioner": captioner, **SETTINGS}
+    sightline.caption_all(album, output, **options)
+    before = output.read_bytes()
+    with pytest.raises(ConfigError, match="--skip-existing adds what is new or has changed"):
+        sightline.caption_all(album, output, **options)
+    assert output.read_bytes() == before
+    nothing = sightline.caption_all(album, output, skip_existing=True, **options)
+    assert (nothing.captioned, nothing.skipped) == (0, 7)
+    shutil.copy(album / "palace.jpg", album / "cat.jpg")  # changed
+    shutil.copy(album / "palace.jpg", album / "new.jpg")
+    some = sightline.caption_all(album, output, skip_existing=True, **options)
+    assert (some.captioned, some.skipped) == (2, 6)
+    fresh = tmp_path / f"fresh-{name}"
+    sightline.caption_all(album, fresh, **options)
+    assert key_caption(output) == key_caption(fresh)
+    replaced = sightline.caption_all(album, output, overwrite=True, **options)
+    assert replaced.captioned == 8
+    assert output.read_bytes() == fresh.read_bytes()
+
+
+def key_caption(path: Path) -> list[tuple[str, str, str]]:
+    import pandas
+
+    readers = {".jsonl": lambda p: pandas.read_json(p, lines=True), ".csv": pandas.read_csv}
+    table = readers.get(path.suffix, pandas.read_parquet)(path)
+    return sorted(zip(table["path"], table["sha256"], table["caption"], strict=True))
+
+
+def test_another_job_does_not_mix_with_one_that_was_begun(captioner, fitted, album, tmp_path):
+    output = tmp_path / "captions.jsonl"
+    with pytest.raises(Killed):
+        Job(captioner, 2, 1).run(*_killed_after(album, output))
+    with pytest.raises(ConfigError, match="was begun with batch_size 2, not 3"):
+        sightline.caption_all(album, output, captioner=captioner, batch_size=3)
+    with Output(_form(output)), pytest.raises(ConfigError, match="another job is writing it"):
+        sightline.caption_all(album, output, captioner=captioner, **SETTINGS)
+    sightline.caption_all(album, output, captioner=captioner, batch_size=3, overwrite=True)
+    assert len(rows_of(output)) == 7
+
+
+def _form(output: Path):
+    from sightline.bulk.formats import open_format
+
+    return open_format(output)
+
+
+def _killed_after(album: Path, output: Path):
+    """A source, and a sink that dies with the second batch."""
+    from sightline.bulk.sources import open_source
+
+    sink = Output(_form(output)).__enter__()
+    write = sink.write
+    batches = []
+
+    def write_or_die(records, failures):
+        if batches:
+            sink._lock.release()
+            raise Killed
+        batches.append(records)
+        write(records, failures)
+
+    sink.write = write_or_die  # type: ignore[method-assign]
+    return open_source(album), sink
+
+
+def test_a_sink_of_your_own_and_every_picture_once(captioner, album):
+    names: list[str] = []
+
+    class Names(Sink):
+        def write(self, records, failures):
+            names.extend(Path(record.item.name).name for record in records)
+
+    summary = sightline.caption_all(
+        [album / "cat.jpg", album / "*.jpg", album / "cat.jpg"], Names(), captioner=captioner
+    )
+    assert names == ["cat.jpg", "coffee.jpg", "flower.jpg", "officer.jpg", "palace.jpg"]
+    assert summary.skipped == 2
+
+
+def test_attention_several_captions_and_avoided_words_are_columns_on_request(
+    fitted, album, tmp_path
+):
+    options = {"captioner": fitted, "n_best": 3, "avoid_unsupported": True, "attention": True}
+    sightline.caption_all(album / "cat.jpg", tmp_path / "a.jsonl", **options)
+    (row,) = rows_of(tmp_path / "a.jsonl")
+    assert len(row["captions"]) == 3
+    assert len(row["boxes"]) == len(row["words"][0]["attention"]) == 16
+    assert row["avoided"]
+    assert not set(row["avoided"]) & set(row["caption"].split())
+    sightline.caption_all(album / "cat.jpg", tmp_path / "a.parquet", **options)
+    from pyarrow import parquet
+
+    (same,) = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    assert (same["captions"], same["avoided"]) == (row["captions"], row["avoided"])
+    assert same["words"][0]["attention"] == pytest.approx(row["words"][0]["attention"], rel=1e-6)

@@ -1,0 +1,139 @@
+"""Sources: every way to name pictures gives them in a fixed order, or one clear error."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sightline.bulk.items import Item
+from sightline.bulk.sources import Source, from_stream, open_source
+from sightline.errors import ConfigError, DataError, PictureError
+
+
+def names(source: Source) -> list[str]:
+    return [item.name for item in source]
+
+
+def test_a_folder_is_listed_by_name_below_it_and_with_what_cannot_be_read(album):
+    (album / "phone.HEIC").write_bytes(b"")
+    source = open_source(album)
+    inside = [item.inside for item in source]
+    assert inside == sorted(inside, key=lambda name: Path(name).parts)
+    assert "phone.HEIC" in inside
+    assert "inner/raccoon.JPG" in inside
+    assert "notes.txt" not in inside
+    assert source.count() == len(inside) == 8
+    assert names(source) == names(source)
+
+
+def test_links_in_a_circle_end(album):
+    (album / "inner" / "again").symlink_to(album)
+    assert open_source(album).count() == 7
+
+
+def test_tables(album, tmp_path):
+    paths = [album / "cat.jpg", album / "inner" / "cat.jpg"]
+    (album / "list.csv").write_text("id,file_name\n1,cat.jpg\n2,inner/cat.jpg\n")
+    (tmp_path / "list.jsonl").write_text("".join(f'{{"path": "{p}"}}\n' for p in paths))
+    import pandas
+
+    pandas.DataFrame({"where": [str(p) for p in paths]}).to_parquet(tmp_path / "list.parquet")
+    expected = [str(path) for path in paths]
+    assert names(open_source(album / "list.csv")) == expected
+    assert names(open_source(tmp_path / "list.jsonl")) == expected
+    assert names(open_source(tmp_path / "list.parquet", column="where")) == expected
+    with pytest.raises(DataError, match=r"which column holds the paths\? Name it with --column"):
+        open_source(tmp_path / "list.parquet")
+    with pytest.raises(DataError, match="has no column 'x'; its columns are id, file_name"):
+        open_source(album / "list.csv", column="x")
+
+
+def test_pictures_in_a_table_of_datasets(album, tmp_path):
+    import datasets
+
+    rows = [{"image": str(album / "cat.jpg")}, {"image": str(album / "palace.jpg")}]
+    features = datasets.Features({"image": datasets.Image()})
+    table = datasets.Dataset.from_list(rows, features=features)
+    table = table.map(lambda row: row, features=features)
+    embedded = table.with_format("arrow").map(
+        datasets.table.embed_table_storage, batched=True, keep_in_memory=True
+    )
+    embedded.to_parquet(tmp_path / "images.parquet")
+    first, second = open_source(tmp_path / "images.parquet")
+    assert first.read() == (album / "cat.jpg").read_bytes()
+    assert second.read() == (album / "palace.jpg").read_bytes()
+    assert first.name != second.name
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
+def test_shards_of_webdataset(album, tmp_path, suffix):
+    import webdataset
+
+    shard = tmp_path / f"shard-000000{suffix}"
+    content = {n: (album / f"{n}.jpg").read_bytes() for n in ("cat", "palace")}
+    with webdataset.TarWriter(str(shard)) as writer:
+        for name, picture in content.items():
+            writer.write({"__key__": f"sub/{name}", "jpg": picture, "txt": "a text"})
+    source = open_source(str(tmp_path / "shard-*"))
+    assert names(source) == [f"{shard}/sub/cat.jpg", f"{shard}/sub/palace.jpg"]
+    assert [item.read() for item in source] == list(content.values())
+
+
+def test_a_damaged_shard_is_named(tmp_path):
+    (tmp_path / "bad.tar").write_bytes(b"no tar" * 300)
+    with pytest.raises(DataError, match=r"bad\.tar: cannot be read as a tar file"):
+        open_source(tmp_path / "bad.tar")
+
+
+def test_standard_input(album):
+    picture = (album / "cat.jpg").read_bytes()
+    (item,) = from_stream(io.BytesIO(picture))
+    assert isinstance(item, Item)
+    assert item.read() == picture
+    assert from_stream(io.BytesIO(b"a b.jpg\r\nc.jpg")) == ["a b.jpg", "c.jpg"]
+    assert from_stream(io.BytesIO(b"a\nb.jpg\0c.jpg\0")) == ["a\nb.jpg", "c.jpg"]
+    with pytest.raises(ConfigError, match="standard input is empty"):
+        from_stream(io.BytesIO(b""))
+
+
+def test_names_that_are_no_text(album, tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.jpg"
+    with open(path, "wb") as file:
+        file.write((album / "cat.jpg").read_bytes())
+    (item,) = open_source(Path(os.fsdecode(path)))
+    assert item.name.encode("utf-8").endswith(rb"/caf\udce9.jpg")
+    assert item.read() == (album / "cat.jpg").read_bytes()
+
+
+def test_mistakes_are_found_before_any_work(album, tmp_path):
+    (tmp_path / "bare").mkdir()
+    for name, says in (
+        (tmp_path / "bare", "no pictures in this folder"),
+        (tmp_path / "*.jpg", "no picture matches this pattern"),
+        (tmp_path / "no.csv", "no such table"),
+        (tmp_path / "no.tar", "no such shard"),
+        ("https://example.org/dog.jpg", "only with --allow-urls"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            open_source([album, str(name)])
+
+
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (item,) = open_source(tmp_path)
+    with pytest.raises(PictureError, match="not a regular file"):
+        item.read()
+
+
+def test_members_of_a_shard_cannot_lead_outside_the_output(captioner, album, tmp_path):
+    import sightline
+
+    shard = tmp_path / "evil.tar"
+    with tarfile.open(shard, "w") as file:
+        file.add(album / "cat.jpg", "../../escaped.jpg")
+    output = tmp_path / "a" / "b" / "texts"
+    sightline.caption_all(shard, output, captioner=captioner, format="txt")
+    assert sorted(p.name for p in output.iterdir()) == ["escaped.txt"]
+    assert not list(tmp_path.glob("**/escaped.txt"))[1:]

@@ -1,0 +1,89 @@
+"""Pictures from the web, within bounds."""
+
+import http.server
+import threading
+import time
+
+import pytest
+
+import sightline
+from sightline.bulk import urls
+from sightline.errors import PictureError
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    picture = b""
+
+    def do_GET(self):
+        if self.path == "/loop":
+            self.send_response(302)
+            self.send_header("Location", "/loop")
+            self.end_headers()
+        elif self.path == "/moved":
+            self.send_response(301)
+            self.send_header("Location", "/cat.jpg")
+            self.end_headers()
+        elif self.path == "/missing":
+            self.send_error(404)
+        elif self.path == "/slow":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(20):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+        else:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.picture)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def site(examples):
+    Pages.picture = (examples / "cat.jpg").read_bytes()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_private_addresses_are_refused(site):
+    with pytest.raises(PictureError, match=r"private address 127\.0\.0\.1"):
+        urls.download(f"{site}/cat.jpg", 1000)
+    for address in ("10.1.2.3", "192.168.0.1", "169.254.169.254", "::1", "fd00::1", "0.0.0.0"):
+        assert not urls.is_public(address)
+
+
+def test_downloads_are_bounded(site, monkeypatch):
+    monkeypatch.setattr(urls, "is_public", lambda address: True)
+    assert urls.download(f"{site}/moved", 10**6) == Pages.picture
+    for path, says in (
+        ("/loop", "redirects more than 3 times"),
+        ("/missing", "answers 404"),
+        ("/slow", "took longer than 1 s"),
+    ):
+        with pytest.raises(PictureError, match=says):
+            urls.download(site + path, 10**6, seconds=0.6)
+    with pytest.raises(PictureError, match="has more than 0 megabytes"):
+        urls.download(f"{site}/cat.jpg", 1000)
+    with pytest.raises(PictureError, match="is not a web address"):
+        urls.download("file:///etc/passwd", 1000)
+
+
+def test_a_redirect_to_a_private_address_is_refused(site, monkeypatch):
+    answers = iter([True, False])
+    monkeypatch.setattr(urls, "is_public", lambda address: next(answers))
+    with pytest.raises(PictureError, match="private address"):
+        urls.download(f"{site}/moved", 10**6)
+
+
+def test_an_address_is_captioned_like_its_file(captioner, examples, site, monkeypatch, tmp_path):
+    monkeypatch.setattr(urls, "is_public", lambda address: True)
+    output = tmp_path / "captions.csv"
+    sources = [f"{site}/cat.jpg", f"{site}/missing"]
+    summary = sightline.caption_all(sources, output, captioner=captioner, allow_urls=True)
+    assert (summary.captioned, summary.failed) == (1, 1)
+    assert captioner.caption(examples / "cat.jpg").text in output.read_text()
