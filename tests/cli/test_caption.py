@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import sightline
 from sightline.cli.caption import command
-from sightline.errors import ConfigError, PictureError
+from sightline.errors import ConfigError, SightlineError
 
 
 @pytest.fixture
@@ -155,8 +155,8 @@ def test_what_was_not_fitted_cannot_check(checkpoint: Path, album: Path) -> None
     ("name", "says"),
     [
         ("absent.jpg", "absent.jpg does not exist: check the path"),
-        ("https://example.org/dog.jpg", "is an address on the web: download the picture"),
-        ("-", "standard input is not read; save the picture"),
+        ("https://example.org/dog.jpg", "web addresses are fetched only with --allow-urls"),
+        ("-", "standard input is empty: pipe a picture or a list"),
     ],
 )
 def test_what_is_no_picture_is_noticed_before_the_captioner_is_loaded(
@@ -164,7 +164,7 @@ def test_what_is_no_picture_is_noticed_before_the_captioner_is_loaded(
 ) -> None:
     monkeypatch.setattr("sightline.captioner.Captioner.load", None)
     result = run(name)
-    assert isinstance(result.exception, PictureError)
+    assert isinstance(result.exception, SightlineError)
     assert says in str(result.exception)
 
 

@@ -1,21 +1,18 @@
 """Caption any number of pictures: read ahead, batch by batch, each on disk before the next."""
 
-import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
-from sightline.bulk.formats import open_format
 from sightline.bulk.items import Item
-from sightline.bulk.output import Output
 from sightline.bulk.reading import Opened, open_item
 from sightline.bulk.records import Failure, Record, model_name
 from sightline.bulk.sink import Sink
-from sightline.bulk.sources import Source, open_source
+from sightline.bulk.sources import Source
 from sightline.captioner import Captioner
 from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encode import in_parallel
@@ -39,6 +36,11 @@ class Summary:
     seconds: float = 0.0
     unreadable: Counter[str] = field(default_factory=Counter)  # suffixes of unknown formats
 
+    def count_format(self, failure: Failure) -> None:
+        """Count a picture whose format cannot be read, under its suffix."""
+        if failure.kind == "format":
+            self.unreadable[PurePath(failure.name).suffix.lower() or "no suffix"] += 1
+
     def __str__(self) -> str:
         rate = self.captioned / self.seconds if self.seconds else 0.0
         parts = [f"{self.captioned:,} captioned"]
@@ -48,57 +50,6 @@ class Summary:
         formats = [f"{count:,} {suffix}" for suffix, count in sorted(self.unreadable.items())]
         parts += [f"in formats that cannot be read here: {', '.join(formats)}"] if formats else []
         return f"{', '.join(parts)}; {rate:.1f} pictures/s"
-
-
-def caption_all(
-    source: Source | str | Path | Item | Iterable[str | Path | Item],
-    sink: Sink | str | Path,
-    *,
-    captioner: Captioner | None = None,
-    format: str | None = None,
-    failures: str | Path | None = None,
-    skip_existing: bool = False,
-    overwrite: bool = False,
-    retry: bool = False,
-    attention: bool = False,
-    column: str | None = None,
-    allow_urls: bool = False,
-    batch_size: int = BATCH,
-    workers: int = WORKERS,
-    avoid_unsupported: bool = False,
-    show_progress: bool = False,
-    **options: Any,
-) -> Summary:
-    """Caption every picture of a source, and write the captions as they come.
-
-    `source` is a file, folder, pattern, table, tar shard or web address, or a list of them. `sink`
-    is a file (or a folder of sidecars), whose suffix or `format` says how; or a `Sink` of yours.
-    `options` are those of `Captioner.captions`, such as `check=True`. A job that was interrupted
-    goes on when it is called again.
-
-    >>> sightline.caption_all("photos", "captions.jsonl", check=True)  # doctest: +SKIP
-    Summary(captioned=1200, failed=1, …)
-    """
-    pictures = open_source(source, column, allow_urls)
-    captioner = captioner or Captioner.load()
-    options["check"] = options.get("check", False) or avoid_unsupported
-    with contextlib.ExitStack() as stack:
-        if isinstance(sink, str | Path):
-            extra = ["captions"] if options.get("n_best", 1) > 1 else []
-            extra += ["avoided"] if avoid_unsupported else []
-            form = open_format(
-                Path(sink), format, attention=attention, optional=extra, overwrite=overwrite
-            )
-            output = Output(
-                form,
-                None if failures is None else Path(failures),
-                skip_existing=skip_existing,
-                overwrite=overwrite,
-                retry=retry,
-            )
-            sink = stack.enter_context(output)
-        job = Job(captioner, batch_size, workers, avoid_unsupported, options)
-        return job.run(pictures, sink, show_progress)
 
 
 class Job:
@@ -210,8 +161,7 @@ class Job:
             if isinstance(picture, Failure):
                 failures.append(picture)
                 summary.failed += 1
-                if picture.kind == "format":
-                    summary.unreadable[PurePath(picture.name).suffix.lower() or "no suffix"] += 1
+                summary.count_format(picture)
             else:
                 batch.append(picture)
             if len(batch) == self.batch_size:

@@ -24,7 +24,8 @@ from filelock import FileLock, Timeout
 
 from sightline.bulk.format import Format, read_json_lines
 from sightline.bulk.items import Item, key_of
-from sightline.bulk.records import Failure, Record
+from sightline.bulk.parquet import ParquetParts
+from sightline.bulk.records import Failure, Record, Row
 from sightline.bulk.sink import Sink
 from sightline.errors import ConfigError, DataError
 from sightline.files import atomic_write
@@ -202,13 +203,23 @@ class Output(Sink):
         """A batch: on disk when this returns."""
         _append(self.form.rows, self.form.lines(records))
         self.form.publish(records)
+        self._write_failures(failures)
+        self._commit()
+        for record in records:
+            self._superseded |= key_of(self.form.name(record.item)) in self._hashes
+
+    def write_rows(self, rows: Sequence[Row], failures: Sequence[Failure]) -> None:
+        """A batch that was captioned elsewhere, as a part of its own: on disk when this returns."""
+        assert isinstance(self.form, ParquetParts)
+        self.form.publish_rows(rows)
+        self._write_failures(failures)
+        self._commit()
+
+    def _write_failures(self, failures: Sequence[Failure]) -> None:
         if failures:
             self.failures.parent.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps(failure.row(), ensure_ascii=False) for failure in failures]
             _append(self.failures, "".join(f"{line}\n" for line in lines).encode("utf-8"))
-        self._commit()
-        for record in records:
-            self._superseded |= key_of(self.form.name(record.item)) in self._hashes
 
     def _commit(self) -> None:
         sizes = [p.stat().st_size if p.exists() else 0 for p in (self.form.rows, self.failures)]

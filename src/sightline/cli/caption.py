@@ -92,6 +92,13 @@ _BATCH = 16  # at the terminal, where the first captions are waited for
     show_default=True,
     help="Threads that read pictures ahead of the captioner.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="Caption on this machine, or on a Ray cluster into a folder of Parquet parts.",
+)
+@click.option("--address", help="Address of the Ray cluster. Default: this machine is one.")
 def command(
     pictures: tuple[str, ...],
     models: tuple[Path, ...],
@@ -118,6 +125,8 @@ def command(
     allow_urls: bool,
     batch_size: int,
     workers: int,
+    engine: str,
+    address: str | None,
 ) -> None:
     """Caption pictures, to the terminal or with -o to a file.
 
@@ -130,8 +139,21 @@ def command(
 
     Pictures that cannot be read are reported and skipped (exit code 1).
     """
-    _check_usage(output, figure, as_json, format, skip_existing, overwrite, failures, retry)
-    from sightline.bulk.job import caption_all
+    only_with_output = {
+        "--format": format,
+        "--skip-existing": skip_existing,
+        "--overwrite": overwrite,
+        "--failures": failures,
+        "--retry": retry,
+        "--engine ray": engine == "ray",
+    }
+    for name, value in (only_with_output if output is None else {}).items():
+        if value:
+            raise click.UsageError(f"{name} needs -o.")
+    for name, value in ({} if output is None else {"--json": as_json, "--figure": figure}).items():
+        if value:
+            raise click.UsageError(f"{name} cannot be combined with -o.")
+    from sightline.bulk.caption_all import caption_all
     from sightline.bulk.sources import open_source
     from sightline.captioner import Captioner
 
@@ -168,33 +190,10 @@ def command(
             retry=retry,
             attention=attention,
             batch_size=batch_size,
+            engine=engine,
+            address=address,
             show_progress=True,
             **options,
         )
         click.echo(f"sightline: {output}: {summary}", err=True)
     sys.exit(summary.failed > 0)
-
-
-def _check_usage(
-    output: Path | None,
-    figure: Path | None,
-    as_json: bool,
-    format: str | None,
-    skip_existing: bool,
-    overwrite: bool,
-    failures: Path | None,
-    retry: bool,
-) -> None:
-    if output is None:
-        wishes: dict[str, object] = {
-            "--format": format,
-            "--skip-existing": skip_existing,
-            "--overwrite": overwrite,
-        }
-        wishes |= {"--failures": failures, "--retry": retry}
-    else:
-        wishes = {"--json": as_json, "--figure": figure}
-    for name, value in wishes.items():
-        if value:
-            with_output = "needs" if output is None else "cannot be combined with"
-            raise click.UsageError(f"{name} {with_output} -o.")

@@ -1,0 +1,167 @@
+"""Bulk captioning on a Ray cluster: pictures are decoded and captioned wherever there is room.
+
+The driver lists the source, Ray Data carries batches through two pools of actors (one decodes, in
+the other each has a captioner), and the driver writes every batch that comes back as a part of a
+Parquet table, complete when it has its name. A lost node costs its batches, which others take over.
+A killed driver is started again and captions what no part has. Pictures and checkpoints must have
+the same paths on every machine.
+"""
+
+import json
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from sightline.bulk.items import Item
+from sightline.bulk.job import Job, Summary
+from sightline.bulk.output import Output
+from sightline.bulk.parquet import ParquetParts
+from sightline.bulk.reading import Opened, open_item
+from sightline.bulk.records import Failure, Row
+from sightline.bulk.sink import Sink
+from sightline.bulk.sources import Source
+from sightline.captioner import Captioner
+from sightline.encoders.preprocessing import Preprocessing
+from sightline.errors import ConfigError
+from sightline.extras import require
+from sightline.progress import progress
+
+_WAVE = 256  # batches that are handed to Ray at once: what the driver holds of a list of millions
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """How to use a cluster. Without an address, this machine is one."""
+
+    address: str | None = None
+    captioners: int | None = None  # None: as many as fit
+    decoders: int | None = None
+
+
+class Decoder:
+    """Reads the pictures of a batch; an actor."""
+
+    def __init__(self, preprocessing: dict[str, Any]) -> None:
+        self.preprocessing = Preprocessing.from_json(preprocessing)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        opened = [open_item(item, self.preprocessing) for item in pickle.loads(row["items"])]
+        good = [picture for picture in opened if isinstance(picture, Opened)]
+        bad = [picture.row() for picture in opened if isinstance(picture, Failure)]
+        return {
+            "pictures": pickle.dumps(good),
+            "failures": json.dumps(bad),
+        }
+
+
+class Captions:
+    """Captions a batch; an actor with a captioner of its own."""
+
+    def __init__(
+        self, checkpoint: str, avoid_unsupported: bool, attention: bool, options: dict[str, Any]
+    ) -> None:
+        captioner = Captioner.load(checkpoint)
+        self.job = Job(captioner, avoid_unsupported=avoid_unsupported, options=options)
+        self.attention = attention
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        records = self.job.caption(pickle.loads(row["pictures"]))
+        marked = sum(record.is_marked for record in records)
+        rows = [record.row(self.attention) for record in records]
+        return {"rows": json.dumps(rows), "failures": row["failures"], "marked": marked}
+
+
+def caption_on_ray(
+    job: Job, source: Source, sink: Sink, cluster: Cluster, show_progress: bool = False
+) -> Summary:
+    """Run a job on a cluster. The sink is a folder of parts."""
+    require("ray", "--engine ray")
+    if not isinstance(sink, Output) or not isinstance(sink.form, ParquetParts):
+        raise ConfigError("--engine ray writes a folder of Parquet parts; leave out --format")
+    if job.captioner.checkpoint is None or not job.captioner.encoder.sees_pixels:
+        raise ConfigError("--engine ray needs one captioner from a checkpoint that sees pixels")
+    summary, began = Summary(), time.monotonic()
+    sink.begin(job.settings())
+    pool = _Pool(cluster, job, sink.form.attention)
+    bar = progress(None, "captioning", total=None, unit="picture", show=show_progress)
+    with bar:
+        batches = _batches(_pending(source, sink, summary), job.batch_size)
+        while wave := list(islice(batches, _WAVE)):
+            for rows, failures, marked in pool.run(wave):
+                sink.write_rows(rows, failures)
+                summary.captioned += len(rows)
+                summary.failed += len(failures)
+                summary.marked += marked
+                for failure in failures:
+                    summary.count_format(failure)
+                bar.update(len(rows) + len(failures))
+        sink.finish()
+    summary.seconds = time.monotonic() - began
+    return summary
+
+
+def _pending(source: Source, output: Output, summary: Summary) -> Iterator[Item]:
+    seen: set[int] = set()
+    for item in source:
+        if item.key in seen or output.has(item):
+            summary.skipped += 1
+        else:
+            seen.add(item.key)
+            yield item
+
+
+def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
+    while batch := list(islice(items, size)):
+        yield batch
+
+
+class _Pool:
+    """The two pools of actors, of which each wave of batches makes a pipeline."""
+
+    def __init__(self, cluster: Cluster, job: Job, attention: bool) -> None:
+        import ray
+
+        if not ray.is_initialized():
+            try:
+                ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+            except (ConnectionError, ValueError, TimeoutError) as error:
+                reason = " ".join(str(error).split())[:120]
+                raise ConfigError(f"--address {cluster.address}: no Ray there ({reason})") from None
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        self.captioners = cluster.captioners or max(1, cores // 2)
+        self.decoders = cluster.decoders or max(1, cores - self.captioners)
+        self.gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+        self.preprocessing = job.captioner.encoder.preprocessing.to_json()
+        assert job.captioner.checkpoint is not None
+        checkpoint = str(job.captioner.checkpoint.resolve())
+        self.given = (checkpoint, job.avoid_unsupported, attention, job.options)
+
+    def run(self, wave: list[list[Item]]) -> Iterator[tuple[list[Row], list[Failure], int]]:
+        """Rows, failures and the number of marked captions of each batch, as they are done."""
+        from ray import data
+
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.max_errored_blocks = 0
+        items = [{"items": pickle.dumps(batch)} for batch in wave]
+        decoded = data.from_items(items, override_num_blocks=len(items)).map(
+            Decoder,
+            fn_constructor_args=(self.preprocessing,),
+            concurrency=self.decoders,
+            num_cpus=0.5,
+        )
+        captioned = decoded.map(
+            Captions,
+            fn_constructor_args=self.given,
+            concurrency=self.captioners,
+            num_cpus=0.5,
+            num_gpus=self.gpus,
+        )
+        for row in captioned.iter_rows():
+            failures = [
+                Failure(f["path"], f["kind"], f["error"]) for f in json.loads(row["failures"])
+            ]
+            yield json.loads(row["rows"]), failures, int(row["marked"])
