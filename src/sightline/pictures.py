@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,7 +275,7 @@ def _is_heic(start: bytes) -> bool:
     return start[4:8] == b"ftyp" and start[8:12] in (b"heic", b"heix", b"heim", b"heis", b"mif1")
 
 
-def _open_heic(file: BinaryIO, name: str) -> Any:
+def _open_heic(file: IO[bytes], name: str | bytes) -> Any:
     from pi_heif import HeifImageFile
 
     return HeifImageFile(file, name)

@@ -121,3 +121,12 @@ def test_the_bundled_captioner_is_fitted_in_a_copy(
     assert not (checkpoint / FILE).exists()
     again = run("--data", scenes, "-o", tmp_path / "copy")
     assert "exists already" in str(again.exception)
+
+
+def test_the_bundled_captioner_can_be_reported_on(
+    fitted_checkpoint: Path, scenes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.checkpoint.BUNDLED", fitted_checkpoint)
+    result = run("--no-fit", "--report-on", "test", "--data", scenes)
+    assert result.exit_code == 0, result.output
+    assert "pictures called unfamiliar: 0.0%" in result.stdout

@@ -97,7 +97,7 @@ def command(
     dataset, cache = dataset_for(run, data, images)
     if output is not None:
         shutil.copytree(find_checkpoint(run), output)
-    captioner = Captioner.load(output or run, device=device)
+    captioner = Captioner.load(output or find_checkpoint(run), device=device)
     reports = fit_support(
         captioner,
         () if no_fit else dataset.split(split),
