@@ -17,6 +17,9 @@ EXTRAS = {
     "bulk": ("pyarrow",),
     "ray": ("ray", "pyarrow"),
     "onnx": ("onnx", "onnxscript", "onnxruntime"),
+    "mlflow": ("mlflow",),
+    "wandb": ("wandb",),
+    "hub": ("huggingface_hub",),
 }
 
 

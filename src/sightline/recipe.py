@@ -201,6 +201,8 @@ class Recipe:
     seed: Seed = 0
     checkpoint_every: Count = 200  # steps, besides every evaluation
     log_every: Count = 20  # steps
+    # Besides history.jsonl. MLflow: MLFLOW_TRACKING_URI, or a folder in the run.
+    logger: Literal["tensorboard", "csv", "mlflow", "wandb"] = "tensorboard"
     devices: Count = 1  # processes on this machine; more than one share every batch
     accelerator: str = "auto"
     precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …

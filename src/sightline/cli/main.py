@@ -51,6 +51,8 @@ COMMANDS = {
         "sightline.cli.encoders",
         "List the image encoders, or download the weights of one.",
     ),
+    "hub": ("sightline.cli.hub", "Share a captioner on the Hugging Face Hub, or get one."),
+    "doctor": ("sightline.cli.doctor", "Describe this machine and run a self-test of seconds."),
 }
 
 

@@ -26,8 +26,8 @@ from sightline.recipe import Recipe
 from sightline.text.vocabulary import Vocabulary
 from sightline.training.averaging import AveragedWeights
 from sightline.training.batch import CaptionBatch, TrainingBatches
-from sightline.training.board import Board
 from sightline.training.card import model_card
+from sightline.training.loggers import LOGGERS, Logger
 from sightline.training.objectives.objective import Objective, Term
 from sightline.training.objectives.registry import create_objective
 from sightline.training.processes import launch, make_fabric
@@ -261,7 +261,7 @@ class Trainer:
     def _record(self, record: dict[str, Any]) -> None:
         if self.fabric.is_global_zero:
             self.position.history_bytes = self.history.add(record)
-            self.board.scalars(record)
+            self.logger.scalars(record)
 
     # --- dev ------------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class Trainer:
                     BeamOptions(beam=recipe.dev.beam),
                     trainable=self.trainable,
                 )
-                self.board.captions(self._captioner(), self.dev_images, at.step)
+                self.logger.captions(self._captioner(), self.dev_images, at.step)
             scores = self._score(captions)
             self._record({"step": at.step, "epoch": at.epoch, "dev": scores})
         scores = self.fabric.broadcast(scores)
@@ -374,7 +374,8 @@ class Trainer:
             self._load(start)
         if self.fabric.is_global_zero:
             self.history = History(self.run / "history.jsonl", self.position.history_bytes)
-            self.board = Board(self.run / "tensorboard", self.position.step)
+            make_logger = LOGGERS[self.recipe.logger]
+            self.logger: Logger = make_logger(self.run, self.position.step)
 
     def _unpack(self, checkpoint: Path, tensors: dict[str, torch.Tensor]) -> None:
         """What the optimiser, the averages and the generators were, which must be of their kind."""

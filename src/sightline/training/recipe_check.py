@@ -9,6 +9,7 @@ from sightline.errors import ConfigError
 from sightline.metrics.scoring import check_metrics
 from sightline.models.registry import create_model
 from sightline.recipe import Recipe
+from sightline.training.loggers import require_logger
 from sightline.training.objectives.registry import create_objective
 
 
@@ -16,6 +17,7 @@ def check(recipe: Recipe) -> None:
     """Refuse what cannot be trained: a mistake should show before hours of encoding, not after."""
     with torch.device("meta"):  # built without a single number
         model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
+    require_logger(recipe.logger)
     if recipe.dev.metric == "METEOR":
         check_metrics(["meteor"])
     for phase in recipe.phases():
