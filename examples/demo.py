@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 import sightline
-from sightline.cli.caption import mark
+from sightline.cli.caption_printing import mark
 from sightline.memory import keep_freed_memory, leave_garbage_at_exit
 from sightline.report.explanation_figure import draw_explanations
 from sightline.report.page import render_page

@@ -4,12 +4,17 @@ import json
 import shutil
 from pathlib import Path
 
+import click
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
 import sightline
+from sightline.captions import UNFAMILIAR, Caption, Support, Word
 from sightline.cli.caption import command
+from sightline.cli.caption_printing import mark
 from sightline.errors import ConfigError, SightlineError
+from sightline.support.familiarity import Familiarity, save_familiarity
 
 
 @pytest.fixture
@@ -101,8 +106,8 @@ def test_without_a_model_it_is_the_bundled_one(album: Path) -> None:
 def test_check_marks_words_that_can_be_read_without_colour(
     fitted_checkpoint: Path, album: Path
 ) -> None:
-    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--check")
-    options += ("--n-best", 5, "--require", "the")
+    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--n-best", 5, "--require", "the")
+    options += ("--check", "all")
     (record,) = json.loads(run(*options, "--json").stdout)
     marked = []
     for caption in record["captions"]:
@@ -115,8 +120,23 @@ def test_check_marks_words_that_can_be_read_without_colour(
     assert " the " in f" {marked[0]} "
     lines = run(*options).output.splitlines()
     assert [line.split(": ", 1)[1].rsplit("  (")[0] for line in lines] == marked
+    # What follows --check may be a picture.
+    fewer = run(*options[:2], *options[3:-2], "--check", options[2]).output
+    assert fewer == "\n".join(lines).replace("(?)", "") + "\n"
     coloured = CliRunner().invoke(command, [str(o) for o in options], color=True).output
     assert "\x1b[31m[not seen: " in coloured
+
+
+def test_doubtful_words_are_marked_if_all_are_asked_for() -> None:
+    verdicts = ("seen", "doubtful", "not supported")
+    supports = [Support(0.5, verdict, {}) for verdict in verdicts]
+    words = tuple(
+        Word(text, -1.0, (), (), support=support)
+        for text, support in zip(("a", "b", "c", "d"), [None, *supports], strict=True)
+    )
+    caption = Caption("a b c d", words, -4.0, -1.0, ())
+    assert click.unstyle(mark(caption)) == "a b c [not seen: d]"
+    assert click.unstyle(mark(caption, doubtful=True)) == "a b c(?) [not seen: d]"
 
 
 def test_avoid_unsupported_captions_again_and_shows_both(
@@ -171,3 +191,13 @@ def test_what_is_no_picture_is_noticed_before_the_captioner_is_loaded(
 def test_a_word_both_required_and_avoided_is_named(checkpoint: Path, album: Path) -> None:
     result = run("--model", checkpoint, album, "--require", "cat", "--avoid", "cat")
     assert str(result.exception) == "both required and to be avoided: cat"
+
+
+def test_an_unfamiliar_picture_is_called_so(
+    fitted_checkpoint: Path, album: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(fitted_checkpoint, tmp_path / "unfamiliar")
+    save_familiarity(folder, Familiarity(torch.zeros(112), 1.0))
+    caption, warning = run("--model", folder, album / "cat.jpg").output.splitlines()
+    assert warning == f"{album / 'cat.jpg'}, unfamiliar: {UNFAMILIAR}"
+    assert [caption] == run("--model", fitted_checkpoint, album / "cat.jpg").output.splitlines()

@@ -14,10 +14,26 @@ from sightline.cli.options import (
     require_a_picture,
 )
 
+CHECKS = ("unsupported", "all")  # which words are marked
 _BATCH = 16  # at the terminal, where the first captions are waited for
 
 
-@click.command("caption")
+class _Command(click.Command):
+    """Takes `--check` without a value, too, whatever comes after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        joined: list[str] = []
+        for arg in args:
+            if joined[-1:] == ["--check"] and arg in CHECKS:
+                joined[-1] = f"--check={arg}"
+            else:
+                joined.append(arg)
+        return super().parse_args(
+            ctx, [f"{arg}={CHECKS[0]}" if arg == "--check" else arg for arg in joined]
+        )
+
+
+@click.command("caption", cls=_Command)
 @click.argument("pictures", nargs=-1, required=True, metavar="SOURCE...")
 @models_option
 @device_option
@@ -41,8 +57,9 @@ _BATCH = 16  # at the terminal, where the first captions are waited for
 )
 @click.option(
     "--check",
-    is_flag=True,
-    help="Mark words that are doubtful or that the picture does not support.",
+    type=click.Choice(CHECKS),
+    metavar="[all]",
+    help="Mark words that the picture does not support; with `--check all`, doubtful ones too.",
 )
 @click.option(
     "--avoid-unsupported",
@@ -112,7 +129,7 @@ def command(
     require: tuple[str, ...],
     figure: Path | None,
     avoid_unsupported: bool,
-    check: bool,
+    check: str | None,
     as_json: bool,
     output: Path | None,
     format: str | None,
@@ -134,7 +151,8 @@ def command(
     paths (CSV, JSONL, Parquet), a tar shard, or - for a picture or a list of paths on standard
     input.
 
-    With --check, unsupported words are shown as [not seen: word] and doubtful ones as word(?).
+    With --check, unsupported words are shown as [not seen: word]; with --check all, doubtful ones
+    as word(?), too.
     The bundled captioner can check its words; for others, run sightline fit-support once.
 
     Pictures that cannot be read are reported and skipped (exit code 1).
@@ -167,7 +185,7 @@ def command(
         "max_length": max_length,
         "avoid": avoid,
         "require": require,
-        "check": check,
+        "check": check is not None,
         "avoid_unsupported": avoid_unsupported,
         "workers": workers,
     }
@@ -176,7 +194,7 @@ def command(
     if output is None:
         from sightline.cli.caption_printing import Printed
 
-        printed = Printed(captioner, figure, as_json, attention)
+        printed = Printed(captioner, figure, as_json, attention, check == "all")
         summary = caption_all(source, printed, captioner=captioner, batch_size=_BATCH, **options)
     else:
         summary = caption_all(

@@ -12,6 +12,7 @@ from sightline.bulk.items import Item
 from sightline.bulk.records import Failure, Record
 from sightline.bulk.sink import Sink
 from sightline.captioner import Captioner
+from sightline.captions import DOUBTFUL, NOT_SUPPORTED, UNFAMILIAR
 from sightline.cli.options import json_text
 from sightline.printing import printable
 
@@ -23,9 +24,14 @@ class Printed(Sink):
     """Captions on standard output, as lines or as a JSON array; failures on standard error."""
 
     def __init__(
-        self, captioner: Captioner, figure: Path | None, as_json: bool, attention: bool
+        self,
+        captioner: Captioner,
+        figure: Path | None,
+        as_json: bool,
+        attention: bool,
+        doubtful: bool = False,
     ) -> None:
-        self.captioner, self.figure = captioner, figure
+        self.captioner, self.figure, self.doubtful = captioner, figure, doubtful
         self.as_json, self.attention = as_json, attention
         self._written = 0
         self._figures: Counter[Path] = Counter()
@@ -40,7 +46,7 @@ class Printed(Sink):
                 line = json_text(self._to_json(record))
                 click.echo(f"{',' if self._written else '['}\n{line}", nl=False)
             else:
-                click.echo("\n".join(_lines(record)))
+                click.echo("\n".join(_lines(record, self.doubtful)))
             self._written += 1
 
     def finish(self) -> None:
@@ -83,30 +89,32 @@ class Printed(Sink):
         return content
 
 
-def _lines(record: Record) -> list[str]:
+def _lines(record: Record, doubtful: bool) -> list[str]:
     several, name = len(record.captions) > 1, printable(record.item.name)
     lines = [
-        f"{name}: {mark(caption)}" + (f"  ({caption.score:.2f})" if several else "")
+        f"{name}: {mark(caption, doubtful)}" + (f"  ({caption.score:.2f})" if several else "")
         for caption in record.captions
     ]
     if record.without is not None:
         words = printable(", ".join(record.avoided or ()))
-        lines.append(f"{name}, without {words}: {mark(record.without)}")
+        lines.append(f"{name}, without {words}: {mark(record.without, doubtful)}")
+    if record.captions[0].unfamiliar:
+        lines.append(f"{name}, unfamiliar: {UNFAMILIAR}")
     return lines
 
 
-def mark(caption: "Caption") -> str:
-    """The caption's text, with marks on doubtful and unsupported words.
+def mark(caption: "Caption", doubtful: bool = False) -> str:
+    """The caption's text, with marks on unsupported words, and on doubtful ones if asked for.
 
     The marks are readable without the colours that a terminal adds.
     """
-    return " ".join(_mark_word(word) for word in caption.words)
+    return " ".join(_mark_word(word, doubtful) for word in caption.words)
 
 
-def _mark_word(word: "Word") -> str:
+def _mark_word(word: "Word", doubtful: bool) -> str:
     text = printable(word.text)
-    if word.support is None or word.support.verdict == "seen":
-        return text
-    if word.support.verdict == "doubtful":
+    if word.support is not None and word.support.verdict == NOT_SUPPORTED:
+        return click.style(f"[not seen: {text}]", fg="red")
+    if doubtful and word.support is not None and word.support.verdict == DOUBTFUL:
         return click.style(f"{text}(?)", fg="yellow")
-    return click.style(f"[not seen: {text}]", fg="red")
+    return text
