@@ -49,6 +49,7 @@ _ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)
 # What captioners must have in common to be averaged, as their configuration calls it.
 _SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned encoder"}
 EXPLAINED_TOGETHER = 4  # pictures: their feature maps take some 150 megabytes each
+_AT_ONCE = 16  # pictures of 384 x 384 pixels or less that are encoded together
 _BLANK = (224, 224)  # a picture of which only the features are there
 _REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
@@ -132,9 +133,12 @@ class Captioner:
                 encoded[n] if n in encoded else self._look_up(self.encoder, p)  # type: ignore[arg-type]
                 for n, p in enumerate(pictures)
             ]
-        opened = {n: self.open(p) for n, p in enumerate(pictures) if n not in encoded}  # type: ignore[arg-type]
-        if opened:
-            encoded |= zip(opened, self._encode(list(opened.values())), strict=True)
+        unseen = [n for n in range(len(pictures)) if n not in encoded]
+        at_once = max(1, min(_AT_ONCE, _AT_ONCE * 384**2 // self.encoder.preprocessing.size**2))
+        for start in range(0, len(unseen), at_once):
+            numbers = unseen[start : start + at_once]
+            images = [self.open(pictures[n]) for n in numbers]  # type: ignore[arg-type]
+            encoded |= zip(numbers, self._encode(images), strict=True)
         return [encoded[n] for n in range(len(pictures))]
 
     def _encode(self, images: Sequence[Image]) -> list[EncodedPicture]:

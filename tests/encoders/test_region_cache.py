@@ -234,7 +234,7 @@ def test_no_cache_or_a_damaged_description(tmp_path, cache):
     wrong = ("{", "[]", "{}", '{"grid": [], "dim": 1}', '{"grid": [1, 1], "dim": "x"}')
     for content in (*wrong, '{"grid": [1, 1], "dim": 1, "precision": 8}'):
         (cache.folder / "encoder.json").write_text(content)
-        with pytest.raises(CacheError, match=r"encoder\.json: damaged"):
+        with pytest.raises(CacheError, match=r"encoder\.json: "):
             RegionCache(cache.folder)
 
 

@@ -147,8 +147,10 @@ def test_what_was_packed_has_a_row(run: Path, tmp_path: Path) -> None:
     assert (row.run, row.objective, row.encoder) == ("box", "mean of 2", first.encoder)
     assert (row.epochs, row.seconds) == (3, first.seconds + last.seconds)
     assert (row.test, row.bad_endings, row.dev) == ({"BLEU-4": 0.25}, 0.5, {})
-    pack_checkpoint([began], packed)
-    (row,) = results_of(packed)
+    with pytest.raises(CheckpointError, match="holds evaluation-test"):
+        pack_checkpoint([began], packed)  # its scores would be of other weights
+    pack_checkpoint([began], tmp_path / "again")
+    (row,) = results_of(tmp_path / "again")
     assert (row.objective, row.epochs, row.test) == ("packed", 2, {})
 
 

@@ -6,7 +6,6 @@ tokens; where the wording was corrected and no caption agrees, the box stays, un
 """
 
 import gzip
-import json
 import re
 import zlib
 from collections import defaultdict
@@ -19,7 +18,11 @@ from xml.etree import ElementTree
 from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
 from sightline.data.fields import field, load_json, read_lines
 from sightline.errors import DataError
+from sightline.files import CONFIG_BYTES, DATA_BYTES, MEGABYTE, open_regular, read_bytes
+from sightline.parsing import parse_json
 from sightline.text.tokenizer import tokenize
+
+_UNPACKED_BYTES = 200 * MEGABYTE  # Flickr30k Entities have 30
 
 Groundings = dict[str, tuple[Grounding, ...]]
 """By picture name."""
@@ -48,8 +51,10 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
             is_instances = isinstance(content, dict) and "categories" in content
             reader = _instances if is_instances else _entities_compact
             groundings = reader(content, path, dataset)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise DataError(f"{path}: a record is incomplete or malformed ({error!r})") from None
+    # Records have many fields, each of which may be missing, of another type, or no number.
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        reason = f"{error!r}"[:200]
+        raise DataError(f"{path}: a record is incomplete or malformed ({reason})") from None
     if not groundings:
         raise DataError(f"{path}: has boxes for none of the dataset's {len(dataset)} pictures")
     return dataset.with_groundings(groundings)
@@ -122,7 +127,7 @@ def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
 
 def _read_xml(path: Path) -> tuple[dict[str, list[list[int]]], tuple[int, int]]:
     try:
-        root = ElementTree.parse(path).getroot()
+        root = ElementTree.fromstring(read_bytes(path, CONFIG_BYTES))
         size = (int(root.findtext("size/width", "")), int(root.findtext("size/height", "")))
         boxes: dict[str, list[list[int]]] = defaultdict(list)
         for thing in root.iter("object"):
@@ -131,7 +136,7 @@ def _read_xml(path: Path) -> tuple[dict[str, list[list[int]]], tuple[int, int]]:
             edges = [int(bounds.findtext(e, "")) for e in ("xmin", "ymin", "xmax", "ymax")]
             for name in thing.iter("name"):
                 boxes[name.text or ""].append(edges)
-    except (ElementTree.ParseError, ValueError) as error:
+    except (OSError, ElementTree.ParseError, ValueError) as error:
         raise DataError(f"{path}: not an Entities annotation ({error})") from None
     return boxes, size
 
@@ -203,7 +208,10 @@ def _fractions(x0: float, y0: float, x1: float, y1: float, width: int, height: i
 
 def _load_gzip(path: Path) -> Any:
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+        with open_regular(path, DATA_BYTES) as file, gzip.GzipFile(fileobj=file) as unpacked:
+            content = unpacked.read(_UNPACKED_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: not a gzipped JSON file ({error})") from None
+    if len(content) > _UNPACKED_BYTES:
+        raise DataError(f"{path}: unpacks to more than {_UNPACKED_BYTES // MEGABYTE} megabytes")
+    return parse_json(content, str(path), DataError)

@@ -1,12 +1,13 @@
 """Text, JSON and fields of the files people give us, with errors that name the place."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sightline.data.dataset import SPLITS
 from sightline.errors import DataError
+from sightline.files import DATA_BYTES, read_bytes
+from sightline.parsing import parse_json
 
 # Other people's names for our splits. Karpathy's `restval` is the part of COCO's validation set
 # that everyone trains on.
@@ -20,7 +21,7 @@ def read_text(path: Path) -> str:
     other forty thousand staying unread.
     """
     try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
+        return read_bytes(path, DATA_BYTES).decode("utf-8-sig", errors="replace")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -37,12 +38,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def load_json(path: Path) -> Any:
     """The content of a JSON file, or a `DataError` with the place where it breaks off."""
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}: not JSON ({error.msg} at line {error.lineno}, column {error.colno})"
-        ) from None
+    return parse_json(read_text(path), str(path), DataError)
 
 
 def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
@@ -54,6 +50,8 @@ def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> A
     value = record[key]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise DataError(f"{where}: '{key}' must not be {type(value).__name__}")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise DataError(f"{where}: '{key}' is too large a number")
     return value
 
 

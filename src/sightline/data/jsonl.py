@@ -8,6 +8,7 @@ from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
 from sightline.data.fields import field, optional_field, read_lines, split_name
 from sightline.errors import DataError
 from sightline.files import atomic_write
+from sightline.parsing import parse_json
 
 
 def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
@@ -21,10 +22,7 @@ def read_jsonl(path: Path, images: Path | None = None) -> CaptionDataset:
     captioned_images = []
     for number, line in read_lines(path):
         where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{where}: not JSON ({error.msg} at column {error.colno})") from None
+        record = parse_json(line, where, DataError)
         name = field(record, "image", str, where)
         captions = field(record, "captions", list, where)
         if not all(isinstance(caption, str) for caption in captions):
@@ -51,7 +49,7 @@ def _grounding(record: Any, captions: int, where: str) -> Grounding:
         raise DataError(f"{where}: a box is four fractions x0 < x1, y0 < y1 between 0 and 1")
     caption, span = record.get("caption"), record.get("span")
     untied = caption is None and span is None
-    if not (untied or (isinstance(caption, int) and caption in range(captions) and _is_span(span))):
+    if not (untied or (type(caption) is int and caption in range(captions) and _is_span(span))):
         raise DataError(
             f"{where}: a box has 'caption' (below {captions}) and 'span' (two token numbers, "
             "the second larger), or neither"
@@ -67,7 +65,7 @@ def _grounding(record: Any, captions: int, where: str) -> Grounding:
 def _is_span(span: Any) -> bool:
     if not (isinstance(span, list) and len(span) == 2):
         return False
-    return all(isinstance(token, int) for token in span) and 0 <= span[0] < span[1]
+    return all(type(token) is int for token in span) and 0 <= span[0] < span[1]
 
 
 def _is_box(box: Any) -> bool:

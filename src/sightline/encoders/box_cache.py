@@ -16,6 +16,7 @@ from PIL.Image import Image
 from sightline.encoders.precomputed import PrecomputedRegions, collate
 from sightline.encoders.precomputed_encoder import FeatureFiles, PrecomputedEncoder
 from sightline.encoders.region_cache import Mirrored, RegionCache
+from sightline.errors import CacheError
 from sightline.regions import Regions
 
 
@@ -44,10 +45,17 @@ class BoxCache(RegionCache):
         self._read("boxes.f32", boxes, (16 * start for start in first))
         return collate(
             [
-                PrecomputedRegions(torch.from_numpy(v.astype(np.float32)), torch.from_numpy(b))
+                PrecomputedRegions(self._finite(v.astype(np.float32)), torch.from_numpy(b))
                 for v, b in zip(vectors, boxes, strict=True)
             ]
         )
+
+    def _check_records(self, records: NDArray[Any]) -> None:
+        """Regions of a picture lie where those of the pictures before it end."""
+        counts = records["count"]
+        ends = np.cumsum(counts)
+        if (counts < 0).any() or not np.array_equal(records["first"], ends - counts):
+            raise CacheError(f"{self.folder / 'index.bin'}: damaged; delete {self.folder}")
 
     def _sizes(self, records: NDArray[Any]) -> dict[str, int]:
         regions = int(records["count"].sum())

@@ -192,8 +192,9 @@ def create_encoder(
         raise SightlineError(f"{name} has no '{stage}': choose one of {', '.join(card.stages)}")
     if fit not in get_args(Fit):
         raise SightlineError(f"unknown fit '{fit}': use squash or crop")
-    if size < 32:
-        raise SightlineError(f"an input of {size} pixels is too small for {name}: at least 32")
+    if not 32 <= size <= 1024:
+        wrong = "too small" if size < 32 else "too large"
+        raise SightlineError(f"an input of {size} pixels is {wrong} for {name}: from 32 to 1024")
     network = None
     if weights is None and isinstance(card.weights, ComputedWeights):
         network = card.build(card.convention, False)
@@ -245,8 +246,10 @@ def _load_network(card: EncoderEntry, file: WeightsFile) -> Network:
     try:
         network.load_state_dict(state, assign=True)
     except RuntimeError as error:
-        reason = textwrap.shorten(str(error).split("\n")[1], 120, placeholder=" …")
+        reason = textwrap.shorten(str(error).split("\n")[-1], 120, placeholder=" …")
         raise WeightsError(f"{file.path} does not contain {card.name}: {reason}") from None
+    if not all(bool(tensor.isfinite().all()) for tensor in state.values()):
+        raise WeightsError(f"{file.path} holds numbers that are not finite: copy it again")
     return network
 
 

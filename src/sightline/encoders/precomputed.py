@@ -7,10 +7,12 @@ pads a batch of them into `Regions`.
 
 import base64
 import binascii
+import io
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -18,12 +20,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sightline.errors import DataError
+from sightline.files import MEGABYTE, open_regular
 from sightline.progress import progress
 from sightline.regions import Regions
 
 _COLUMNS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 _FEATURE_KEYS = ("features", "x", "feat")
 _BOX_KEYS = ("boxes", "bbox")
+
+
+_PICTURE_BYTES = 64 * MEGABYTE  # the features of a picture have about one
+_TABLE_BYTES = 1_000_000 * MEGABYTE
+_HALF_PRECISION = 65_504  # the largest number that caches hold
 
 
 @dataclass(frozen=True)
@@ -62,13 +70,13 @@ def read_npz(path: Path) -> PrecomputedRegions:
     be fractions of the picture already. Other arrays in the file, pickled ones too, stay unread.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            known = {*_FEATURE_KEYS, *_BOX_KEYS, "image_w", "image_h"}
-            arrays = {name: file[name] for name in file.files if name in known}
+        with open_regular(path, _PICTURE_BYTES) as opened:
+            arrays = _plain_arrays(opened)
     except FileNotFoundError:
         raise DataError(f"{path} does not exist: check the path") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).split("\n")[0]
+    # numpy and zipfile raise many things on damaged files; whatever it is, the file is the cause.
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).split("\n")[0][:200]
         raise DataError(f"{path} is not a readable .npz file of plain arrays ({reason})") from None
     vectors, boxes = _first(arrays, _FEATURE_KEYS, path), _first(arrays, _BOX_KEYS, path)
     if vectors.shape[::-1][:1] == boxes.shape[:1] != vectors.shape[:1]:
@@ -77,8 +85,30 @@ def read_npz(path: Path) -> PrecomputedRegions:
     if "image_w" in arrays and "image_h" in arrays:
         if arrays["image_w"].size != 1 or arrays["image_h"].size != 1:
             raise DataError(f"{path}: image_w and image_h must be one number each")
-        size = (arrays["image_w"].item(), arrays["image_h"].item())
+        size = (_number(arrays["image_w"], path), _number(arrays["image_h"], path))
     return _checked(vectors, boxes, size, str(path))
+
+
+def _plain_arrays(file: BinaryIO) -> dict[str, NDArray[np.generic]]:
+    """The arrays that are read of an archive; what they unpack to is bounded before it is done."""
+    known = {*_FEATURE_KEYS, *_BOX_KEYS, "image_w", "image_h"}
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        arrays = {}
+        for name in known & set(members):
+            if members[name].file_size > _PICTURE_BYTES:
+                raise ValueError(f"{name} is larger than {_PICTURE_BYTES // MEGABYTE} megabytes")
+            with archive.open(members[name]) as member:
+                content = member.read(_PICTURE_BYTES + 1)
+            array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+            arrays[name] = array
+        return arrays
+
+
+def _number(array: NDArray[np.generic], path: Path) -> float:
+    if array.dtype.kind not in "iuf" or not array.item() > 0:
+        raise DataError(f"{path}: image_w and image_h must be numbers above 0")
+    return float(array.item())
 
 
 class TsvRegions:
@@ -99,10 +129,10 @@ class TsvRegions:
         self._offsets: dict[str, int] = {}
         offset, megabytes = 0, path.stat().st_size // 1_000_000
         with (
-            path.open("rb") as file,
+            open_regular(path, _TABLE_BYTES) as file,
             progress(None, f"indexing {path.name}", total=megabytes, unit="megabyte") as bar,
         ):
-            for line in file:
+            while line := file.readline(_PICTURE_BYTES):
                 name = line[:64].split(b"\t", 1)[0].decode(errors="replace")
                 if line.strip() and name != _COLUMNS[0]:
                     self._offsets[name] = offset
@@ -121,9 +151,9 @@ class TsvRegions:
     def __getitem__(self, image_id: str) -> PrecomputedRegions:
         if image_id not in self._offsets:
             raise DataError(f"{self.path} has no picture '{image_id}': check the image ids")
-        with self.path.open("rb") as file:
+        with open_regular(self.path, _TABLE_BYTES) as file:
             file.seek(self._offsets[image_id])
-            fields = file.readline().rstrip(b"\r\n").split(b"\t")
+            fields = file.readline(_PICTURE_BYTES).rstrip(b"\r\n").split(b"\t")
         where = f"{self.path}, picture '{image_id}'"
         if fields[0].decode(errors="replace") != image_id:
             raise DataError(f"{where}: the file has changed since it was opened; open it again")
@@ -156,7 +186,9 @@ def _checked(
     size: tuple[float, float] | None,
     where: str,
 ) -> PrecomputedRegions:
-    if vectors.ndim != 2 or len(vectors) == 0:
+    if any(array.dtype.kind not in "iuf" for array in (vectors, boxes)):
+        raise DataError(f"{where}: features and boxes must be numbers")
+    if vectors.ndim != 2 or 0 in vectors.shape:
         raise DataError(f"{where}: features have shape {vectors.shape}, expected (n, D)")
     if boxes.shape != (len(vectors), 4):
         raise DataError(f"{where}: boxes have shape {boxes.shape}, expected ({len(vectors)}, 4)")
@@ -169,4 +201,7 @@ def _checked(
             f"{where}: boxes reach beyond the picture; they must be x0, y0, x1, y1, in pixels "
             "with image_w and image_h, or as fractions"
         )
-    return PrecomputedRegions(torch.tensor(vectors, dtype=torch.float32), fractions.clamp(0.0, 1.0))
+    regions = torch.tensor(vectors, dtype=torch.float32)
+    if not bool((regions.abs() <= _HALF_PRECISION).all()):
+        raise DataError(f"{where}: features must be finite and at most {_HALF_PRECISION}")
+    return PrecomputedRegions(regions, fractions.clamp(0.0, 1.0))

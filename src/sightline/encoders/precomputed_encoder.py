@@ -15,6 +15,7 @@ from sightline.encoders.encoder import Encoder
 from sightline.encoders.precomputed import PrecomputedRegions, TsvRegions, read_npz
 from sightline.encoders.preprocessing import Preprocessing
 from sightline.errors import DataError, PictureError, SightlineError
+from sightline.files import MEGABYTE, expand, open_regular
 from sightline.regions import Regions
 
 PRECOMPUTED = "precomputed"  # the name by which a recipe asks for it
@@ -64,8 +65,8 @@ class FeatureFiles:
                 raise DataError(f"{self.path}: no .npz file is in this folder")
             return read_npz(first).vectors.shape[1]
         try:
-            with self.path.open("rb") as file:
-                for line in file:
+            with open_regular(self.path, 1_000_000 * MEGABYTE) as file:
+                while line := file.readline(64 * MEGABYTE):
                     fields = line.rstrip(b"\r\n").split(b"\t")
                     if fields[0] != b"image_id":
                         return len(base64.b64decode(fields[5])) // (4 * int(fields[3]))
@@ -107,7 +108,7 @@ class PrecomputedEncoder(Encoder):
 
     def __init__(self, features: Path, dim: int | None = None) -> None:
         nn.Module.__init__(self)
-        self.files = FeatureFiles(features.expanduser().absolute())
+        self.files = FeatureFiles(expand(features).absolute())
         self.name, self.stage, self.grid = PRECOMPUTED, "regions", (0, 0)
         self.preprocessing = Preprocessing(_SHOWN_SIZE)
         # A checkpoint knows the width, and loads without the files.

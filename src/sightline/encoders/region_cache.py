@@ -19,17 +19,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
+from sightline.config import Range, from_dict
 from sightline.encoders.content_hashes import ContentHashes, content_hash
 from sightline.encoders.encoder import Encoder
 from sightline.errors import CacheError, PictureError
 from sightline.files import (
+    DATA_BYTES,
     BusyError,
     atomic_write,
     cache_folder,
@@ -37,6 +39,7 @@ from sightline.files import (
     read_bytes,
     remove_strays,
 )
+from sightline.parsing import read_json
 from sightline.pictures import FILE_BYTES
 from sightline.regions import Regions, grid_boxes
 
@@ -69,6 +72,15 @@ def picture_key(picture: Path | Image | Mirrored, hashes: ContentHashes | None =
     return content_hash(f"{picture.mode} {picture.size}".encode() + picture.tobytes())
 
 
+@dataclass(frozen=True)
+class _Description:
+    """What `encoder.json` says of the rows."""
+
+    grid: tuple[Annotated[int, Range(0, 4096)], Annotated[int, Range(0, 4096)]]
+    dim: Annotated[int, Range(1, 65_536)]
+    precision: Precision = 32
+
+
 class RegionCache:
     """Regions of pictures by content, for one encoder; the module's text describes the files."""
 
@@ -77,19 +89,20 @@ class RegionCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.hashes = ContentHashes(folder.parent / "hashes.bin")
-        try:
-            self.description: dict[str, Any] = json.loads((folder / "encoder.json").read_text())
-            self.grid = (int(self.description["grid"][0]), int(self.description["grid"][1]))
-            self.dim = int(self.description["dim"])
-            self.precision: Precision = self.description.get("precision", 32)
-            if self.precision not in get_args(Precision):
-                raise ValueError(self.precision)
-        except FileNotFoundError:
-            raise CacheError(
-                f"{folder}: no region cache; create one with sightline encode"
-            ) from None
-        except (ValueError, LookupError, TypeError):
-            raise CacheError(f"{folder / 'encoder.json'}: damaged; delete the folder") from None
+        path = folder / "encoder.json"
+        if not path.exists():
+            raise CacheError(f"{folder}: no region cache; create one with sightline encode")
+        self.description: dict[str, Any] = read_json(path, error=CacheError)
+        shape = from_dict(
+            _Description,
+            self.description,
+            f"{path}: damaged, delete the folder",
+            error=CacheError,
+            strict=False,
+            joint=": ",
+        )
+        self.grid, self.dim = shape.grid, shape.dim
+        self.precision: Precision = shape.precision
         self.reload()
 
     @classmethod
@@ -137,13 +150,34 @@ class RegionCache:
         index = self.folder / "index.bin"
         if not index.exists():
             return np.empty(0, self.record)
-        content = index.read_bytes()
+        content = self._index(index)
         records = np.frombuffer(content, self.record, len(content) // self.record.itemsize)
+        self._check_records(records)
         for name, size in self._sizes(records).items():
             file = self.folder / name
             if not file.exists() or file.stat().st_size < size:
                 raise CacheError(f"{file}: shorter than its index; delete {self.folder}")
         return records
+
+    def _index(self, path: Path) -> bytes:
+        try:
+            return read_bytes(path, DATA_BYTES)
+        except OSError as error:
+            raise CacheError(f"{path}: cannot be read ({error.strerror})") from None
+
+    def _check_records(self, records: NDArray[Any]) -> None:
+        """Windows are parts of pictures."""
+        windows = records["window"]
+        if not ((windows >= -1e-3) & (windows <= 1 + 1e-3)).all():
+            raise CacheError(f"{self.folder / 'index.bin'}: damaged; delete {self.folder}")
+
+    def _finite(self, vectors: NDArray[np.float32]) -> torch.Tensor:
+        if not np.isfinite(vectors).all():
+            raise CacheError(
+                f"{self.folder / 'vectors.f16'}: holds numbers that are not finite; delete "
+                f"{self.folder}"
+            )
+        return torch.from_numpy(vectors)
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -170,7 +204,7 @@ class RegionCache:
         stored = np.empty((len(rows), self.grid[0] * self.grid[1], self.dim), np.float16)
         if stored.size:
             self._read("vectors.f16", stored, (int(row) * stored[0].nbytes for row in rows))
-        vectors = torch.from_numpy(stored.astype(np.float32))
+        vectors = self._finite(stored.astype(np.float32))
         boxes = grid_boxes(*self.grid, torch.from_numpy(self._records["window"][rows]))
         return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
 

@@ -19,7 +19,7 @@ from sightline.encoders.registry import (
     PackagedWeights,
 )
 from sightline.errors import WeightsError
-from sightline.files import cache_folder
+from sightline.files import cache_folder, expand
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> Weight
     'efficientnet-lite0-57934424.pth'
     """
     if chosen is not None:
-        path = Path(chosen).expanduser()
+        path = expand(chosen)
         if not path.is_file():
             raise WeightsError(f"{path} is not a file: give the weights of {card.name}")
         return WeightsFile(path, file_sha256(path), _convention(path, card))
@@ -124,5 +124,13 @@ def _convention(path: Path, card: EncoderEntry) -> Convention:
             header = json.loads(file.read(min(length, 100_000_000)))
         name = header.get("__metadata__", {}).get("convention", TORCHVISION.name)
         return CONVENTIONS[name]
-    except (OSError, struct.error, ValueError, AttributeError, KeyError):
+    except (
+        OSError,
+        struct.error,
+        ValueError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        RecursionError,
+    ):
         raise WeightsError(f"{path} is damaged: fetch or copy it again") from None

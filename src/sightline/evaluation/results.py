@@ -14,6 +14,8 @@ from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.config import from_dict, to_dict
 from sightline.errors import ConfigError
 from sightline.evaluation.published import PUBLISHED
+from sightline.files import DATA_BYTES
+from sightline.parsing import parse_json, read_json, read_text
 from sightline.printing import printable
 from sightline.recipe import Recipe, load_recipe_of
 
@@ -61,10 +63,7 @@ def results_of(run: Path) -> list[Result]:
 
 
 def _recorded_results(path: Path) -> list[Result]:
-    try:
-        records = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: not JSON ({error}); give runs, or a file of rows") from None
+    records = read_json(path)
     if not isinstance(records, list):
         raise ConfigError(f"{path}: must be a list of rows, as printed by sightline results --json")
     return [from_dict(Result, record, f"{path}, row {n}") for n, record in enumerate(records, 1)]
@@ -74,7 +73,7 @@ def _result(run: Path, recipe: Recipe, phase: int | None) -> Result:
     """A row of the run so far: `recipe` is of the phases up to there."""
     folder = find_checkpoint(run, phase)
     config = load_config(folder)
-    training: dict[str, Any] = config["training"]
+    training = {"epoch": 0, "seconds": 0, "step": 0, **(config.get("training") or {})}
     test = _evaluation(run, f"test-stage-{phase}")
     if not test and folder == find_checkpoint(run):
         test = _evaluation(run, "test")
@@ -96,7 +95,10 @@ def _result(run: Path, recipe: Recipe, phase: int | None) -> Result:
 def _packed_result(folder: Path) -> Result:
     """Its training time is that of all it is a mean of: what they share counts for each."""
     config = load_config(folder)
-    parts: list[dict[str, Any]] = config["training"].get("mean_of", [config["training"]])
+    training = config.get("training") or {}
+    parts: list[dict[str, Any]] = [
+        {"epoch": 0, "seconds": 0, **(part or {})} for part in training.get("mean_of", [training])
+    ]
     different = {json.dumps(part): part for part in parts}.values()  # one may weigh double
     test = _evaluation(folder, "test")
     return Result(
@@ -122,7 +124,17 @@ def _encoder(config: dict[str, Any]) -> str:
 def _evaluation(run: Path, of: str) -> dict[str, Any]:
     """What `sightline evaluate` wrote; empty where it was not run."""
     path = run / f"evaluation-{of}" / "scores.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if not path.exists():
+        return {}
+    from_dict(_Evaluation, content := read_json(path), str(path), strict=False, joint=": ")
+    evaluation: dict[str, Any] = content
+    return evaluation
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    scores: dict[str, float]
+    bad_endings: float | None = None
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:
@@ -146,12 +158,19 @@ def _parameters(path: Path) -> int:
 
 
 def _dev_scores(run: Path, step: int) -> dict[str, float]:
-    for line in (run / "history.jsonl").read_text("utf-8").splitlines():
-        record = json.loads(line)
-        if record["step"] == step and "dev" in record:
-            scores: dict[str, float] = record["dev"]
-            return scores
+    path = run / "history.jsonl"
+    for number, line in enumerate(read_text(path, DATA_BYTES, ConfigError).splitlines(), 1):
+        where = f"{path}, line {number}"
+        record = from_dict(_Logged, parse_json(line, where), where, strict=False, joint=": ")
+        if record.step == step and record.dev is not None:
+            return record.dev
     return {}
+
+
+@dataclass(frozen=True)
+class _Logged:
+    step: int
+    dev: dict[str, float] | None = None
 
 
 def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:

@@ -1,6 +1,5 @@
 """Read what a user wants scored: captions by picture, from the files people have."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from sightline.data.fields import field, load_json, read_lines, read_text
 from sightline.data.readers import read_dataset
 from sightline.errors import DataError
 from sightline.metrics.coco_objects import CATEGORIES
+from sightline.parsing import parse_json
 
 Id = str | int
 _SHOWN = 3  # ids named in an error
@@ -143,10 +143,7 @@ def _read_results(path: Path, several: bool) -> Iterator[tuple[Id, tuple[str, ..
     if path.suffix == ".jsonl":
         for number, line in read_lines(path):
             where = f"{path}, line {number}"
-            try:
-                yield _result(json.loads(line), where, several)
-            except json.JSONDecodeError as error:
-                raise DataError(f"{where}: not JSON ({error.msg})") from None
+            yield _result(parse_json(line, where, DataError), where, several)
     elif path.suffix == ".json":
         content = load_json(path)
         if not isinstance(content, list):

@@ -1,6 +1,5 @@
 """Document frequencies of n-grams: what CIDEr weighs agreement by, and a file to keep them in."""
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sightline.errors import DataError
-from sightline.files import atomic_write
+from sightline.files import DATA_BYTES, atomic_write, open_regular
 from sightline.metrics.ngrams import ORDERS, Ints, Numbering
 
 
@@ -43,6 +42,7 @@ class DocumentFrequencies:
     def load(cls, path: Path) -> "DocumentFrequencies":
         """Read what `save` wrote."""
         try:
+            open_regular(path, DATA_BYTES).close()
             with np.load(path, allow_pickle=False) as file:
                 words = file["words"].tobytes().decode().split("\n")
                 packed = [file[f"packed{order}"] for order in ORDERS[1:]]
@@ -50,9 +50,11 @@ class DocumentFrequencies:
                 images = int(file["images"])
         except FileNotFoundError:
             raise DataError(f"{path}: no such file of document frequencies") from None
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        # numpy and zipfile raise many things on damaged files; the file is the cause.
+        except Exception as error:
+            reason = (str(error) or type(error).__name__).split("\n")[0][:200]
             raise DataError(
-                f"{path}: not a file of document frequencies ({error}); "
+                f"{path}: not a file of document frequencies ({reason}); "
                 "write one with sightline score --save-frequencies"
             ) from None
         if [len(words), *map(len, packed)] != [*map(len, counts)]:

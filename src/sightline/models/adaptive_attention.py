@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sightline.config import Share, Width
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import Dropout, barrier, masked_mean
@@ -16,12 +17,12 @@ from sightline.regions import Regions
 class AdaptiveAttentionConfig:
     """Sizes of the model; the defaults are the paper's."""
 
-    word_width: int = 512  # of the embedding, and of v_g beside it
-    state_width: int = 512  # n; also of the regions V, for ĉ and h are added
-    attention_width: int = 512
+    word_width: Width = 512  # of the embedding, and of v_g beside it
+    state_width: Width = 512  # n; also of the regions V, for ĉ and h are added
+    attention_width: Width = 512
     # On V, v_g and the output, as in the original code, and on words. (That has it on the
     # recurrence and on the logits too.)
-    dropout: float = 0.5
+    dropout: Share = 0.5
 
     def __post_init__(self) -> None:
         if min(self.word_width, self.state_width, self.attention_width) < 1:

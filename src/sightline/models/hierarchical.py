@@ -1,13 +1,13 @@
 """HACap: a MANAGER sets goals from a discriminator's features, a WORKER says words (paper 2)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import Annotated, NamedTuple, overload
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sightline.config import require_at_least
+from sightline.config import Range, Width, require_at_least
 from sightline.errors import ConfigError
 from sightline.models.discriminator import LAYERS, Discriminator
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
@@ -20,13 +20,14 @@ from sightline.regions import Regions
 class HierarchicalConfig:
     """Sizes of the model; defaults are the paper's and, where it is silent, the released code's."""
 
-    region_width: int = 512  # annotation vectors are projected to it; 0: taken as they are
-    word_width: int = 256
-    worker_width: int = 256
-    manager_width: int = 256
-    goal_width: int = 6
-    attention_width: int = 512
-    discriminator_width: int = 256  # of its words, and of the features it leaks
+    # Annotation vectors are projected to it; 0: taken as they are.
+    region_width: Annotated[int, Range(0, 16_384)] = 512
+    word_width: Width = 256
+    worker_width: Width = 256
+    manager_width: Width = 256
+    goal_width: Width = 6
+    attention_width: Width = 512
+    discriminator_width: Width = 256  # of its words, and of the features it leaks
     discriminator_sees_picture: bool = False  # the paper's future work: is it a caption of *this*?
     dropout: float = 0.5  # the released code's, before the verdict; ours, on regions and words too
 

@@ -1,11 +1,13 @@
 """Show, attend and tell with soft attention (paper 1, sections 3.1 and 4.2)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sightline.config import Range, Share, Width
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
 from sightline.models.layers import (
@@ -23,12 +25,13 @@ from sightline.regions import Regions
 class SoftAttentionConfig:
     """Sizes of the model; defaults suit Flickr8k (the paper's COCO model has a state of 1,800)."""
 
-    region_width: int = 512  # annotation vectors are projected to it; 0: taken as they are
-    word_width: int = 512  # m, also the width of the deep output layer
-    state_width: int = 512  # n
-    attention_width: int = 512
+    # Annotation vectors are projected to it; 0: taken as they are.
+    region_width: Annotated[int, Range(0, 16_384)] = 512
+    word_width: Width = 512  # m, also the width of the deep output layer
+    state_width: Width = 512  # n
+    attention_width: Width = 512
     # Twice in the output layer, as in the original; ours, on projected regions and on words too.
-    dropout: float = 0.5
+    dropout: Share = 0.5
 
     def __post_init__(self) -> None:
         if min(self.word_width, self.state_width, self.attention_width) < 1:

@@ -1,9 +1,11 @@
 """Image-to-text transduction with spatial self-attention (paper 3)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor, nn
 
+from sightline.config import Layers, Range, Width
 from sightline.models.alignment import AlignmentConfig
 from sightline.models.transformer import Transformer, TransformerSizes
 from sightline.models.transformer_layers import LayerOptions, sinusoids
@@ -14,9 +16,9 @@ from sightline.regions import Regions
 class SpatialTransformerConfig(TransformerSizes):
     """The paper's sizes. Alignment (paper 0) goes with any picture attention, so with this one."""
 
-    encoder_layers: int = 2
-    decoder_layers: int = 4
-    feed_forward: int = 1024
+    encoder_layers: Annotated[int, Range(0, 64)] = 2
+    decoder_layers: Layers = 4
+    feed_forward: Width = 1024
     alignment: AlignmentConfig | None = None
 
     @property

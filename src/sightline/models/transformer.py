@@ -1,13 +1,13 @@
 """The plain Transformer captioner: the baseline of paper 0 (section 2)."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, overload
+from typing import Annotated, Literal, NamedTuple, overload
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from sightline.config import require_at_least
+from sightline.config import Layers, Range, Share, Width, require_at_least
 from sightline.errors import ConfigError
 from sightline.models.alignment import MASK_KEYS, mean_mask, perturbation
 from sightline.models.interface import AttentionMaps, CaptionModel, Memory, State, Step, Unrolled
@@ -21,12 +21,12 @@ from sightline.regions import Regions
 class TransformerSizes:
     """What all Transformer captioners have; the defaults are paper 0's."""
 
-    width: int = 512  # d
-    heads: int = 8
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    feed_forward: int = 2048
-    dropout: float = 0.1
+    width: Width = 512  # d
+    heads: Annotated[int, Range(1, 256)] = 8
+    encoder_layers: Annotated[int, Range(0, 64)] = 6
+    decoder_layers: Layers = 6
+    feed_forward: Width = 2048
+    dropout: Share = 0.1
     # The decoder layer whose attention is reported, its heads averaged; -1 is the last. On scenes
     # the first looks at what is named the most, and every later one less.
     attention_layer: int = 0
