@@ -40,7 +40,7 @@ def captioned_images(draw):
         tuple(captions),
         draw(st.sampled_from([None, "train", "dev", "test"])),
         tuple(groundings),
-        draw(st.just("") | st.integers(1) | st.text("xyz", min_size=1)),
+        draw(st.just("") | st.integers(1, 2**62) | st.text("xyz", min_size=1)),
     )
 
 
