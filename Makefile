@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(PYTHON) tools/install.py $(VENV)
 TORCH_OPTION := $(if $(TORCH),--torch $(TORCH))
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint site clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -24,6 +24,10 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The documentation, in site/: open site/index.html. Broken links and references are errors.
+site: $(VENV)/installed-dev
+	$(BIN)/python -m mkdocs build --strict --quiet
+
 # Installed once; again when what is to be installed changes.
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(INSTALL) '.[train,heic]' $(TORCH_OPTION)
@@ -34,4 +38,4 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo site
