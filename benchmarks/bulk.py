@@ -11,10 +11,8 @@ compares the bytes, and says how much memory the undisturbed run took at most.
 
 import argparse
 import filecmp
-import os
 import random
 import resource
-import signal
 import statistics
 import subprocess
 import sys
@@ -45,7 +43,7 @@ def time_job(captioner: sightline.Captioner, folder: Path, batch_size: int, chec
 
 
 def compare_rates(options: argparse.Namespace) -> None:
-    captioner = sightline.load(device="cpu")
+    captioner = sightline.load(*([options.model] if options.model else []), device="cpu")
     encoder = captioner.encoder
     with tempfile.TemporaryDirectory() as folder:
         paths = make_pictures(Path(folder), options.pictures)
@@ -66,8 +64,13 @@ def compare_rates(options: argparse.Namespace) -> None:
 def command(source: Path, output: Path, options: argparse.Namespace) -> list[str]:
     check = ["--check"] if options.check else []
     size = ["--batch-size", str(options.batch_size)]
+    size += ["--model", str(options.model)] if options.model else []
     program = [sys.executable, "-m", "sightline", "caption", str(source), "-o", str(output)]
     return [*program, *size, *check]
+
+
+def count_rows(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def compare_killed(options: argparse.Namespace) -> None:
@@ -84,23 +87,23 @@ def compare_killed(options: argparse.Namespace) -> None:
         subprocess.run(command(source, whole, options), check=False, stderr=subprocess.DEVNULL)
         seconds = time.monotonic() - began
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+        rows = count_rows(whole)
+        moments = sorted(random.uniform(0, rows - options.batch_size) for _ in range(options.kills))
         kills = 0
         while True:
             process = subprocess.Popen(command(source, cut, options), stderr=subprocess.DEVNULL)
-            try:
-                limit = None
-                if kills < options.kills:
-                    limit = random.uniform(0.5, 1.5) * seconds / (options.kills + 1)
-                process.wait(limit)
+            while process.poll() is None:
+                if kills < len(moments) and count_rows(cut) >= moments[kills]:
+                    time.sleep(random.uniform(0, seconds * options.batch_size / rows))
+                    process.kill()
+                    process.wait()
+                    print(f"killed with {count_rows(cut)} rows on disk", flush=True)
+                    kills += 1
+                    break
+                time.sleep(0.02)
+            else:
                 break
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait()
-                kills += 1
-                rows = cut.read_bytes().count(b"\n") if cut.exists() else 0
-                print(f"killed with {rows} rows on disk", flush=True)
         same = filecmp.cmp(whole, cut, shallow=False)
-        rows = whole.read_bytes().count(b"\n")
         print(f"{rows} rows in {seconds:.0f} s, {rows / seconds:.1f} pictures/s")
         print(f"largest resident size {memory:.2f} GB")
         print(f"killed {kills} times; the same bytes: {'yes' if same else 'NO'}")
@@ -113,6 +116,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--model", type=Path, help="Default: the bundled captioner.")
     parser.add_argument("--source", type=Path, help="A folder of pictures, with --kills.")
     options = parser.parse_args()
     if options.kills:

@@ -126,6 +126,23 @@ def test_tasks_of_label_studio(fitted, album, tmp_path):
     assert prediction["score"] == pytest.approx(sum(support) / len(support), abs=1e-5)
 
 
+def test_labels_of_fiftyone(fitted, album, tmp_path):
+    output = tmp_path / "labels"
+    options = {"captioner": fitted, "format": "fiftyone", "check": True}
+    sightline.caption_all(album / "cat.jpg", output, **options)
+    again = sightline.caption_all(album, output, **options)
+    assert (again.captioned, again.skipped) == (6, 1)
+    paths = json.loads((output / "data.json").read_text("utf-8"))
+    labels = json.loads((output / "labels.json").read_text("utf-8"))["labels"]
+    assert set(paths) == set(labels)
+    (uuid,) = [uuid for uuid, path in paths.items() if path == str(album / "cat.jpg")]
+    label, caption = labels[uuid], fitted.caption(album / "cat.jpg", check=True)
+    spans = zip(label["attributes"]["start"], label["attributes"]["end"], strict=True)
+    assert [label["label"][a:b] for a, b in spans] == [word.text for word in caption.words]
+    support = [word.support.score for word in caption.words if word.support]
+    assert label["confidence"] == pytest.approx(sum(support) / len(support), abs=1e-5)
+
+
 def test_wrong_outputs(captioner, album, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')

@@ -1,14 +1,15 @@
-"""JSON files that other programs import whole: COCO results, Label Studio."""
+"""JSON files that other programs import whole: COCO results, Label Studio, FiftyOne."""
 
 import functools
 import json
+import math
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
-from typing import ClassVar
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
 
 from sightline.bulk.format import Format, read_json_lines
-from sightline.bulk.items import Item
+from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Row
 from sightline.errors import DataError
 from sightline.files import atomic_write
@@ -113,6 +114,71 @@ class LabelStudioTasks(Array):
         meta = {"path": row["path"], "sha256": row["sha256"]}
         image = row["path"] if "://" in row["path"] else _local_file(row["path"])
         return {"data": {"image": image}, "meta": meta, "predictions": [prediction]}
+
+
+class FiftyOneLabels(Format):
+    """A folder that FiftyOne imports as a `FiftyOneImageClassificationDataset`.
+
+    `labels.json` has the caption of each picture as its label. The confidence is the mean support
+    of the words that were checked, or else the mean probability of a word. Attributes are lists,
+    an entry for each word: its text, where it is in the caption (`start`, `end`), its verdict and
+    support. `data.json` says where the pictures are.
+    """
+
+    grows: ClassVar[bool] = False
+    is_folder: ClassVar[bool] = True
+
+    @property
+    def work(self) -> Path:
+        return self.output / ".unfinished"
+
+    def has_own(self, item: Item) -> bool:
+        return item.name in self._earlier["data.json"].values()
+
+    @functools.cached_property
+    def _earlier(self) -> dict[str, Any]:
+        """The two files as they were before this job."""
+        content: dict[str, Any] = {"labels.json": {"labels": {}}, "data.json": {}}
+        for name in content:
+            try:
+                content[name] = json.loads((self.output / name).read_text("utf-8"))
+            except FileNotFoundError:
+                pass
+            except (ValueError, RecursionError):
+                raise DataError(f"{self.output / name}: not JSON; choose another output") from None
+        return content
+
+    def assemble(self) -> None:
+        labels, paths = self._earlier["labels.json"]["labels"], self._earlier["data.json"]
+        for row in read_json_lines(self.rows):
+            uuid = f"{key_of(row['path']):016x}"
+            labels[uuid], paths[uuid] = fiftyone_label(row), row["path"]
+        for name, content in (("labels.json", {"labels": labels}), ("data.json", paths)):
+            with atomic_write(self.output / name) as file:
+                json.dump(content, file, ensure_ascii=False)
+
+
+def fiftyone_label(row: Row) -> Row:
+    """A caption as FiftyOne's label.
+
+    >>> word = {"text": "dog", "log_probability": 0.0, "verdict": None, "support": None}
+    >>> label = fiftyone_label({"caption": "a dog", "words": [word | {"text": "a"}, word]})
+    >>> label["confidence"], label["attributes"]["start"]
+    (1.0, [0, 2])
+    """
+    words = row["words"]
+    support = [word["support"] for word in words if word["support"] is not None]
+    confidence = support or [math.exp(word["log_probability"]) for word in words]
+    starts = [sum(len(before["text"]) + 1 for before in words[:n]) for n in range(len(words))]
+    attributes = {
+        "word": [word["text"] for word in words],
+        "start": starts,
+        "end": [s + len(word["text"]) for s, word in zip(starts, words, strict=True)],
+        "verdict": [word["verdict"] for word in words],
+        "support": [word["support"] for word in words],
+    }
+    mean = round(sum(confidence) / max(1, len(confidence)), 6)
+    return {"label": row["caption"], "confidence": mean, "attributes": attributes}
 
 
 def _local_file(path: str) -> str:

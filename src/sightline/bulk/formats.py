@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from sightline.bulk.arrays import CocoResults, LabelStudioTasks
+from sightline.bulk.arrays import CocoResults, FiftyOneLabels, LabelStudioTasks
 from sightline.bulk.format import Existing, Format, json_line, read_json_lines
 from sightline.bulk.items import Item, readable
 from sightline.bulk.parquet import ParquetFile, ParquetParts
@@ -98,6 +98,7 @@ FORMATS: dict[str, type[Format]] = {
     "metadata": MetadataLines,
     "coco": CocoResults,
     "label-studio": LabelStudioTasks,
+    "fiftyone": FiftyOneLabels,
 }
 _BY_SUFFIX = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".json": "coco"}
 

@@ -29,6 +29,9 @@ from sightline.errors import ConfigError
 from sightline.extras import require
 from sightline.progress import progress
 
+# A part is written when it has so many rows, or after so many seconds: a commit takes the driver
+# some twenty milliseconds, and readers do not like millions of small files.
+_PART_ROWS, _PART_SECONDS = 1024, 10.0
 _WAVE = 256  # batches that are handed to Ray at once: what the driver holds of a list of millions
 
 
@@ -89,18 +92,41 @@ def caption_on_ray(
     bar = progress(None, "captioning", total=None, unit="picture", show=show_progress)
     with bar:
         batches = _batches(_pending(source, sink, summary), job.batch_size)
+        part = _Part(sink)
         while wave := list(islice(batches, _WAVE)):
             for rows, failures, marked in pool.run(wave):
-                sink.write_rows(rows, failures)
+                part.add(rows, failures)
                 summary.captioned += len(rows)
                 summary.failed += len(failures)
                 summary.marked += marked
                 for failure in failures:
                     summary.count_format(failure)
                 bar.update(len(rows) + len(failures))
+        part.write()
         sink.finish()
     summary.seconds = time.monotonic() - began
     return summary
+
+
+class _Part:
+    """Batches that are waiting to be written as one part."""
+
+    def __init__(self, output: Output) -> None:
+        self.output, self.written = output, time.monotonic()
+        self.rows: list[Row] = []
+        self.failures: list[Failure] = []
+
+    def add(self, rows: list[Row], failures: list[Failure]) -> None:
+        self.rows += rows
+        self.failures += failures
+        late = time.monotonic() - self.written > _PART_SECONDS
+        if late or len(self.rows) >= _PART_ROWS:
+            self.write()
+
+    def write(self) -> None:
+        if self.rows or self.failures:
+            self.output.write_rows(self.rows, self.failures)
+        self.rows, self.failures, self.written = [], [], time.monotonic()
 
 
 def _pending(source: Source, output: Output, summary: Summary) -> Iterator[Item]:

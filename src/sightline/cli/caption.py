@@ -78,7 +78,7 @@ class _Command(click.Command):
     "--format",
     metavar="NAME",
     help="Format of the output, if its suffix does not say: jsonl, csv, parquet, txt, xmp, "
-    "metadata, coco, label-studio.",
+    "metadata, coco, label-studio, fiftyone.",
 )
 @click.option(
     "--attention",
