@@ -1,8 +1,8 @@
 """A demonstration of Sightline, run by `make demo`.
 
 Captions the freely licensed photographs next to this file with the bundled captioner and marks
-words that they do not support. Writes a page for each photograph that explains every word, and a
-figure for the first one.
+words that they do not support. Writes a page for each photograph that explains every word, and an
+index over them.
 """
 
 import argparse
@@ -13,8 +13,8 @@ import click
 import sightline
 from sightline.cli.caption_printing import mark
 from sightline.memory import keep_freed_memory, leave_garbage_at_exit
-from sightline.report.explanation_figure import draw_explanations
-from sightline.report.page import render_page
+from sightline.report.page import render_index, render_page
+from sightline.report.page_data import index_entry
 
 HERE = Path(__file__).parent
 
@@ -30,17 +30,18 @@ def main() -> None:
     leave_garbage_at_exit()
     options.folder.mkdir(parents=True, exist_ok=True)
     captioner = sightline.load()
+    entries = []
     for picture in options.pictures:
         report = captioner.report(picture, methods=("lrp", "attention"))
         page = options.folder / f"{picture.stem}.html"
-        page.write_text(render_page(report), encoding="utf-8")
+        page.write_text(render_page(report, index="index.html"), encoding="utf-8")
+        entries.append(index_entry(report, page.name))
         click.echo(f"{picture.name}: {mark(report.caption)}\n    why: {page}")
-        if picture == options.pictures[0]:
-            figure = page.with_suffix(".png")
-            draw_explanations(report).savefig(figure)
-            click.echo(f"    and: {figure}")
+    index = options.folder / "index.html"
+    index.write_text(render_index(entries), encoding="utf-8")
+    click.echo(f"\nOpen {index} to see what each word is based on.")
     click.echo(
-        "\nword(?) is doubtful; [not seen: word] is not supported by the picture (docs/support.md)."
+        "word(?) is doubtful; [not seen: word] is not supported by the picture (docs/support.md)."
     )
 
 

@@ -91,7 +91,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no Chromium or Chrome here")
     with driver.sync_playwright() as playwright:
         launched = playwright.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=180_000
         )
         yield launched
         launched.close()
@@ -111,7 +111,7 @@ def visit(browser, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
         page.on("request", lambda request: _refuse_the_network(request.url, errors))

@@ -192,11 +192,14 @@ def test_two_words_side_by_side(page) -> None:
     page.get_by_label("Second word").select_option("3")
     assert said()[1].startswith("“dog” had 30 %")
     assert said()[0] == first
+    # "a" has a third of the relevance of "sleeps", and is paler on their scale, but not on its own.
     page.get_by_label("First word").select_option("0")
-    # "a" has a third of the relevance of "sleeps", and is paler on their scale.
+    page.get_by_label("Second word").select_option("2")
     pale = drawn(page, "#compare canvas")["left"]
-    page.get_by_label("First word").select_option("2")
-    assert drawn(page, "#compare canvas")["left"][0] > pale[0] + 50
+    page.get_by_label("Second word").select_option("0")
+    full = drawn(page, "#compare canvas")["left"]
+    assert full[0] > pale[0] + 50
+    assert full == drawn(page, "#compare .card:nth-child(2) canvas")["left"]
 
 
 def test_methods_side_by_side_with_what_the_benchmark_says(page) -> None:

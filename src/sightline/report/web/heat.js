@@ -22,10 +22,10 @@ sightline.heat = (data) => {
     return decoded.get(key);
   }
 
-  /** How much stronger colours are: on one scale, words with less relevance are paler. */
-  function strength(why, { contrast = 1, common = false } = {}) {
-    const scales = data.explanations.filter((other) => other.method === why.method);
-    return contrast * (common ? why.scale / Math.max(...scales.map((other) => other.scale)) : 1);
+  /** How strong colours are: on a scale that is common to several words, those with less relevance are paler. */
+  function strength(why, { contrast, common, among = data.explanations }) {
+    const scales = among.filter((other) => other.method === why.method).map((other) => other.scale);
+    return contrast * (common ? why.scale / Math.max(...scales) : 1);
   }
 
   async function colour(why, view) {

@@ -96,12 +96,15 @@ sightline.comparePart = (data, state, heat) => {
     const card = sightline.card(data, label, choice, sentence);
     return { card, sentence };
   });
-  const draw = (values = state.values) => sides.forEach(({ card, sentence }, side) => {
-    const why = sightline.explained(data, values, chosen[side]);
-    sentence.textContent = why?.why ?? "This method does not explain it.";
-    card.canvas.setAttribute("aria-label", why?.summary ?? "no explanation");
-    heat.small(card.canvas, why, { ...values, common: true });
-  });
+  const draw = (values = state.values) => {
+    const among = chosen.map((word) => sightline.explained(data, values, word)).filter(Boolean);
+    sides.forEach(({ card, sentence }, side) => {
+      const why = sightline.explained(data, values, chosen[side]);
+      sentence.textContent = why?.why ?? "This method does not explain it.";
+      card.canvas.setAttribute("aria-label", why?.summary ?? "no explanation");
+      heat.small(card.canvas, why, { ...values, common: true, among });
+    });
+  };
   state.follow(draw);
   return sightline.section("compare", "Two words side by side", "Both are on one scale: the paler map has less relevance.",
     make("div", { class: "cards pair" }, sides.map(({ card }) => card)));
