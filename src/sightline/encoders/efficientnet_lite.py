@@ -64,7 +64,7 @@ class DepthwiseConv2d(nn.Conv2d):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if not torch.is_grad_enabled():
+        if not torch.is_grad_enabled() or input.dtype == torch.float64 or input.is_meta:
             return super().forward(input)
         with torch.autocast(input.device.type, enabled=False):
             return super().forward(input.float())

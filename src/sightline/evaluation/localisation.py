@@ -74,9 +74,9 @@ def lean(relevance: Heatmap, mask: Mask, other: Mask) -> float:
 
 
 def overlap(mask: Mask, other: Mask) -> float:
-    """Intersection over union.
+    """How much of the smaller one lies in the larger one: 1 if it is all inside.
 
     >>> overlap(np.array([[True, True, False]]), np.array([[False, True, True]]))
-    0.3333333333333333
+    0.5
     """
-    return float((mask & other).sum() / max((mask | other).sum(), 1))
+    return float((mask & other).sum() / max(min(mask.sum(), other.sum()), 1))

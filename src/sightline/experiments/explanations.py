@@ -37,7 +37,9 @@ Maps = dict[str, NDArray[np.float32]]
 """Heatmaps `(H, W)` of a word, by the name of the row."""
 
 RANDOM = "random"
-SEPARATE = 0.5  # boxes that overlap less (intersection over union) are of different things
+# Boxes are of different things if less than half of the smaller one lies in the larger one: of a
+# thing inside another, its relevance is in both boxes.
+SEPARATE = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Options:
 
     methods: tuple[str, ...] = (
         "lrp",
+        "contrastive_lrp",
         "attention",
         "grad_cam",
         "guided_grad_cam",
@@ -117,7 +120,7 @@ def explain(
             assert why.heatmap is not None
             of_word[method] = why.heatmap
             regions = _regions(why, why.regions, grounded.picture.size)
-            if find_method(method).finer:
+            if find_method(method).finer and method != "contrastive_lrp":  # (its regions are LRP's)
                 of_word[f"{method}, regions"] = regions
     draw = np.random.default_rng(seed)
     for of_word in maps:

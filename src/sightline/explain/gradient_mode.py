@@ -34,8 +34,9 @@ def attend(
     constant: bool = False,
 ) -> Tensor:
     """`scaled_dot_product_attention`, if need be with constant weights."""
-    if enable_gqa:
-        raise NotApplicableError.no_rule("scaled_dot_product_attention with enable_gqa")
+    if enable_gqa:  # several queries share keys and values
+        shared = query.shape[-3] // keys.shape[-3]
+        keys, values = (part.repeat_interleave(shared, -3) for part in (keys, values))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     energy = (query * scale) @ keys.transpose(-2, -1)
     if is_causal:
@@ -95,15 +96,20 @@ class GradientMode(TorchFunctionMode):
         if self.positions.concerns(name, args):
             return self.positions.move(name, function, args, kwargs)
         if name == "embedding" or (name == "__getitem__" and self._looks_up(*args)):
-            return self._look_up(function(*args, **kwargs), args[0 if name == "embedding" else 1])
+            return self._look_up(function(*args, **kwargs), (*args, *kwargs.values()))
         return self.apply(name, function, args, kwargs)
 
     def _looks_up(self, table: Any, ids: Any) -> bool:
         return self.positions.find(ids) is not None
 
-    def _look_up(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Vectors of words are inputs; those of anything else, such as positions, are constants."""
-        vectors, positions = vectors.detach(), self.positions.find(ids)
+    def _look_up(self, vectors: Tensor, operands: Sequence[Any]) -> Tensor:
+        """Vectors of words are inputs; those of anything else, such as positions, are constants.
+
+        Which operand has the ids, and whether they are of words, is seen by following the words.
+        """
+        vectors = vectors.detach()
+        places = (self.positions.find(operand) for operand in operands)
+        positions = next((place for place in places if place is not None), None)
         if positions is not None:
             self.words.append((vectors.requires_grad_(), positions))
         return vectors

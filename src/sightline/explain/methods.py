@@ -17,6 +17,7 @@ from sightline.explain.gradients import (
     guided_backpropagation,
     guided_grad_cam,
 )
+from sightline.explain.lrp.contrastive import contrastive_lrp
 from sightline.explain.lrp.method import lrp
 from sightline.explain.occlusion import occlusion
 from sightline.explain.targets import Target, Targets, find_targets
@@ -50,6 +51,15 @@ _METHODS = {
         "Layer-wise relevance propagation (LRP) passes the word's score back through the "
         "captioner, step by step, to the regions of the picture and to the previous words. These "
         "parts add up to the score. Within the regions it continues to the pixels, to show where.",
+        adds_up=True,
+        finer=True,
+    ),
+    "contrastive_lrp": Method(
+        contrastive_lrp,
+        "Contrastive LRP",
+        "Contrastive LRP gives regions and previous words the same parts of the word's score as "
+        "LRP does. Its heatmap leaves out what previous words already rest on, so that it shows "
+        "what this word adds.",
         adds_up=True,
         finer=True,
     ),

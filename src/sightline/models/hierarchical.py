@@ -11,7 +11,7 @@ from sightline.config import Range, Width, require_at_least
 from sightline.errors import ConfigError
 from sightline.models.discriminator import LAYERS, Discriminator
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
-from sightline.models.layers import Dropout, additive_energy, barrier, masked_mean
+from sightline.models.layers import Dropout, additive_energy, barrier, masked_mean, unit_gate
 from sightline.models.sru import SRU
 from sightline.regions import Regions
 
@@ -212,9 +212,7 @@ class Hierarchical(CaptionModel):
         logit is the product of the two: Σ_k goal_k (W_k u)_v. That is one product of W with all
         goal_k u_j; the words' vectors, six times as large as the logits, are never made.
         """
-        goal = functional.normalize(
-            self.manager_to_goal(plan) + self.context_to_goal(context), 2, -1
-        )
+        goal = unit_gate(self.manager_to_goal(plan) + self.context_to_goal(context))
         known = self.dropout(features + self.context_to_output(context))
         logits = self.output((goal[..., :, None] * known[..., None, :]).flatten(-2))
         return logits, {f"goal_{k}": part for k, part in enumerate(goal.unbind(-1))}

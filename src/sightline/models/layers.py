@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.overrides import handle_torch_function, has_torch_function
 
 
@@ -25,6 +26,18 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def unit_gate(x: Tensor) -> Tensor:
+    """`x` at length one, where it only weighs something else: explanations take it as a gate.
+
+    >>> unit_gate(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    if has_torch_function((x,)):
+        gate: Tensor = handle_torch_function(unit_gate, (x,), x)
+        return gate
+    return functional.normalize(x, 2, -1)
 
 
 def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool = False) -> Tensor:

@@ -1,5 +1,7 @@
 """The rules one by one, against the formulas they come from."""
 
+import operator
+
 import numpy as np
 import pytest
 import torch
@@ -210,6 +212,12 @@ def test_ways_to_write_a_linear_map_are_one(product):
         (lambda x: torch.exp(x), "exp"),
         (lambda x: 1 / x, "__rdiv__"),
         (lambda x: (x * 1).add_(1), "add_"),
+        (lambda x: operator.iadd(x * 1, 1), "add_"),
+        (lambda x: torch.div(torch.ones_like(x), x), "div"),
+        (lambda x: torch.add(x, other=x), "add with named tensors"),
+        (lambda x: functional.linear(x, x * 2), "linear whose weights are made of the picture"),
+        (lambda x: functional.softplus(x), "softplus"),
+        (lambda x: x.masked_fill(x > 1.5, float("-inf")), "masked_fill with -inf"),
         (lambda x: torch.einsum("bi,bi,bi->b", x, x, x), "einsum"),
         (lambda x: functional.pad(x, (1, 1), value=2.0), "pad"),
         (lambda x: functional.layer_norm(x, (2, 3)), "layer_norm"),

@@ -1,5 +1,11 @@
 """Layer-wise relevance propagation through any captioner (paper 4, section 3.2, algorithm 1)."""
 
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from sightline.errors import NotApplicableError
 from sightline.explain.attribution import Attribution
 from sightline.explain.backward import backward_to_pixels, backward_to_regions, word_relevance
 from sightline.explain.lrp.mode import LRPMode
@@ -25,12 +31,22 @@ def lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
         pixels = (c * targets.x).sum(2).transpose(0, 1)
         by_encoder = regions.sum(-1) - pixels.sum((2, 3))
     bias, by_epsilon = multipliers.absorbed.permute(1, 2, 0)
-    return Attribution(
-        multipliers.total.T,
-        regions,
-        word_relevance(multipliers),
-        pixels,
-        bias,
-        by_epsilon,
-        by_encoder,
+    words = word_relevance(multipliers)
+    _require_closed(
+        targets, multipliers.total.T, (regions, words, bias[..., None], by_epsilon[..., None])
     )
+    return Attribution(multipliers.total.T, regions, words, pixels, bias, by_epsilon, by_encoder)
+
+
+def _require_closed(targets: Targets, total: Tensor, parts: Sequence[Tensor]) -> None:
+    """Refuse numbers that do not add up to the logit: some operation has lost or made relevance."""
+    accounted = sum(part.sum(-1) for part in parts)
+    size = total.abs() + sum(part.abs().sum(-1) for part in parts)
+    gap = (total - accounted).abs() / size
+    tolerance = 1e-6 if total.dtype == torch.float64 else 1e-3
+    if not bool((gap <= tolerance).all()):
+        raise NotApplicableError(
+            f"{type(targets.model).__name__}: {100 * float(gap.max()):.2g} % of a word's score is "
+            "not accounted for, so that LRP would be wrong: an operation joins constants in a way "
+            "that no rule sees"
+        )

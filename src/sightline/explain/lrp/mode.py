@@ -3,17 +3,19 @@
 There is no second copy of any captioner. A mode stands between the model and torch: of every
 operation whose inputs carry relevance it looks up the rule. Who carries relevance is known by
 `requires_grad`: word vectors, regions and pixels do, and all that is made of them, but for what
-comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax (and
-the energies it is taken of), and the goal's normalisation. Its output is cut off, a constant like
-any other, so that of gate times signal the signal takes all (Arras et al. 2017), and nothing goes
-into the network that made the attention.
+comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, and softmax
+with the energies it is taken of, and what a captioner calls one (`unit_gate`). Its output is cut off, a constant like any other, so that of gate
+times signal the signal takes all (Arras et al. 2017), and nothing goes into the network that made
+the attention. An operation without a rule is refused by its name, and constants are accounted for
+wherever they join a signal.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from sightline.errors import NotApplicableError
@@ -22,6 +24,7 @@ from sightline.explain.lrp.convolution import Convolution
 from sightline.explain.lrp.rules import (
     AttentionSum,
     absorb,
+    absorb_all,
     identity_rule,
     multiply,
     normalise,
@@ -30,17 +33,26 @@ from sightline.explain.lrp.rules import (
     uniform_rule,
 )
 
-GATES = {"sigmoid", "softmax", "log_softmax", "normalize", "additive_energy"}
+GATES = {"sigmoid", "softmax", "log_softmax", "additive_energy", "unit_gate"}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
 REDUCTIONS = {"sum", "mean", "avg_pool2d", "adaptive_avg_pool2d"}
 MATRIX_PRODUCTS = {"matmul", "bmm", "mm", "einsum"}
 PRODUCTS = {"mul", "__rmul__", *MATRIX_PRODUCTS}
-SQUASHES = {"tanh", "relu6"}
+# Number by number, and nothing of nothing: f(0) = 0.
+SQUASHES = {
+    *("tanh", "relu6", "hardtanh", "gelu", "silu", "mish", "hardswish", "softsign"),
+    *("leaky_relu", "elu", "celu", "selu"),
+    # A number over what all have in common, which is a constant, as a layer norm's deviation is.
+    *("normalize", "rms_norm"),
+}
+JOINS = {"cat", "concat", "concatenate", "stack", "hstack", "vstack"}
+LINEAR = {"linear", "conv1d", "conv2d", "conv3d"}  # maps with a weight and a bias
 # What is linear in its first input, or picks from it: the gradient is the rule.
 PLAIN = {
-    *("cat", "stack", "split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
+    *("split", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "contiguous"),
     *("flatten", "unflatten", "reshape", "view", "transpose", "permute", "clone", "neg"),
-    *("__getitem__", "gather", "masked_fill", "detach", "relu", "max_pool2d", "dropout"),
+    *("__getitem__", "gather", "detach", "relu", "max_pool2d", "dropout", "dropout1d"),
+    *("dropout2d", "unfold", "fold"),
     *("view_as", "reshape_as", "expand_as", "movedim", "swapaxes", "narrow", "select", "repeat"),
     *("index_select", "repeat_interleave", "flip", "roll", "to", "float", "double", "type_as"),
     "__get__",  # .T, .mT
@@ -85,8 +97,17 @@ class LRPMode(GradientMode):
                 return PLAIN_LAYERS[name](*args, **kwargs)
         if name == "scaled_dot_product_attention":
             return self._absorb(attend(*args, **kwargs, constant=True))
+        if name in LINEAR and any(map(_carries, (*args[1:3], *kwargs.values()))):
+            made = function(*args, **kwargs)
+            return refuse(made, f"{name} whose weights are made of the picture")
+        if name in JOINS:
+            return self._join(function, *args, **kwargs)
         if name == "linear" and args[0].requires_grad:
             return self._multiply(*args, **kwargs)
+        if name in ("conv1d", "conv3d") and args[0].requires_grad:
+            return self._convolve_words(function, *args, **kwargs)
+        if name == "addmm" and not kwargs and not any(map(_carries, (args[0], args[2]))):
+            return self._absorb(function(*args), args[0])
         if name == "layer_norm" and args[0].requires_grad and len(args[1]) == 1:
             return self._normalise(*args, **kwargs)
         if name == "conv2d" and args[0].requires_grad:
@@ -97,8 +118,12 @@ class LRPMode(GradientMode):
             return pad(*args[:2])
         if name == "matmul" and _weighs(*args):
             return self._attention_sum(*args)
-        if name == "div":  # (a divisor is a constant)
+        if name in ("div", "true_divide") and _carries(args[0]):  # (a divisor is a constant)
             return function(args[0], _detached(args[1]), **kwargs)
+        if name == "masked_fill" and _carries(args[0]):
+            return self._fill(function, *args, **kwargs)
+        if name == "where" and len(args) == 3:
+            return self._choose(function, *args)
         output = function(*args, **kwargs)
         if name in PLAIN:
             return output
@@ -111,6 +136,8 @@ class LRPMode(GradientMode):
             return output
         if name.endswith("_") and not name.startswith("_"):
             raise NotApplicableError.no_rule(name)  # in place: who else holds it is not known
+        if name in SUMS | PRODUCTS and any(isinstance(part, Tensor) for part in kwargs.values()):
+            return refuse(output, f"{name} with named tensors")
         if name in GATES:
             return output.detach()
         if name in SQUASHES:
@@ -118,7 +145,7 @@ class LRPMode(GradientMode):
         if name in REDUCTIONS:
             return self._absorb(output)
         if name in PRODUCTS:
-            signals = [isinstance(part, Tensor) and part.requires_grad for part in args]
+            signals = [_carries(part) for part in _flat(args)]
             if sum(signals) > 2:
                 return refuse(output, name)
             product = uniform_rule(output) if sum(signals) == 2 else output
@@ -133,6 +160,46 @@ class LRPMode(GradientMode):
             ]
             return self._absorb(output, function(*without, **kwargs))
         return refuse(output, name)
+
+    def _join(
+        self, function: Callable[..., Tensor], parts: Any, *args: Any, **kwargs: Any
+    ) -> Tensor:
+        """Constants that are joined to signals take along what they have of the relevance."""
+        if not any(map(_carries, parts)):
+            return function(parts, *args, **kwargs)
+        parts = [part if _carries(part) else absorb_all(part, self.absorbed) for part in parts]
+        return function(parts, *args, **kwargs)
+
+    def _fill(self, function: Callable[..., Tensor], x: Tensor, mask: Tensor, value: Any) -> Tensor:
+        """Numbers that are filled in are constants; -inf, of energies, is refused further on."""
+        output = function(x, mask, _detached(value))
+        if not math.isfinite(value):
+            return refuse(output, f"masked_fill with {float(value)}")
+        return absorb(output, mask * float(value), 0.0, self.absorbed)
+
+    def _choose(self, function: Callable[..., Tensor], mask: Tensor, x: Any, other: Any) -> Tensor:
+        """Where a constant is taken instead of a signal, it is absorbed."""
+        output = function(mask, x, other)
+        if not output.requires_grad:
+            return output
+        zeros = torch.zeros_like(output)
+        taken, left = (zeros if _carries(part) else part for part in (x, other))
+        return absorb(output, torch.where(mask, taken, left) + zeros, 0.0, self.absorbed)
+
+    def _convolve_words(
+        self,
+        function: Callable[..., Tensor],
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Tensor:
+        """Convolutions that are not of pictures: linear maps, by the ε-rule."""
+        bias = None if bias is None else bias.detach()
+        z = function(x, weight.detach(), bias, *args, **kwargs)
+        over_places = (slice(None), *(None,) * (z.dim() - 2))
+        return self._absorb(z, None if bias is None else bias[over_places])
 
     def _absorb(self, z: Tensor, constant: Tensor | float | None = None) -> Tensor:
         if isinstance(constant, Tensor):
@@ -210,6 +277,16 @@ def _with_zeros(mode: str = "constant", value: float | None = None) -> bool:
 
 def _pair(number: int | Sequence[int]) -> tuple[int, ...]:
     return (number, number) if isinstance(number, int) else tuple(number)
+
+
+def _carries(part: Any) -> bool:
+    """Whether it carries relevance: a weight may want a gradient, too, and carries none."""
+    return isinstance(part, Tensor) and part.requires_grad and not isinstance(part, nn.Parameter)
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    """Operands, also where an operation takes them as a list."""
+    return [part for arg in args for part in (arg if isinstance(arg, list | tuple) else [arg])]
 
 
 def _detached(part: Any) -> Any:

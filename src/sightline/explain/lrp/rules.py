@@ -5,7 +5,7 @@ linear in what carries relevance needs no rule, since its gradient is the rule w
 joining and reshaping need none either; and nothing is ever divided by a small activation. What a
 rule keeps from going on is written to the absorbed `(2, B)`, an input whose gradient is what
 constants and what ε absorbed for each of B pictures: so autograd adds it up, for every explained
-word apart. Without a absorbed nothing is counted, which saves time.
+word apart. Without it nothing is counted, which saves time.
 
 The rules are those of paper 4, section 3.2: Bach et al. 2015 for linear maps, sums and
 convolutions, Arras et al. 2017 for gates.
@@ -36,7 +36,22 @@ def absorb(
     >>> c.item(), losses.flatten().tolist()  # of R = 4: x has 1/8 of it, 3 has 3/8, ε has half
     (0.5, [1.5, 2.0])
     """
+    if not z.requires_grad:
+        return z  # of constants alone: what is absorbed would make a signal of it
     return apply(_Absorb, z, constant, epsilon, absorbed)
+
+
+def absorb_all(constant: Tensor, absorbed: Tensor | None) -> Tensor:
+    """A constant `(B, ...)` that is joined to signals: all relevance it is given is absorbed.
+
+    >>> absorbed = torch.zeros(2, 1, requires_grad=True)
+    >>> joined = torch.cat([torch.ones(1, 2), absorb_all(torch.full((1, 1), 3.0), absorbed)], 1)
+    >>> torch.autograd.grad(joined.sum(), absorbed)[0].flatten().tolist()
+    [3.0, 0.0]
+    """
+    if absorbed is None or not constant.is_floating_point():
+        return constant
+    return apply(_Absorb, constant, constant, 0.0, absorbed)
 
 
 def multiply(
