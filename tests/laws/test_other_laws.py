@@ -165,7 +165,7 @@ class Patches(Network):
         if self.change == "detached":
             features = features.detach().requires_grad_()
         if self.change == "ruleless":
-            features = nn.functional.gelu(features)
+            features = nn.functional.softplus(features)
         return features
 
 
@@ -200,4 +200,4 @@ def test_an_encoder_without_rules_is_told_so_by_the_operations_name(monkeypatch)
     monkeypatch.setitem(ENCODERS.builtin, "case", encoder("ruleless"))
     verdicts = judge("encoder", "case", ENCODER_LAWS, lambda: EncoderCase("case"))
     assert all(verdict.holds for verdict in verdicts)
-    assert verdicts[-1].why.startswith("lrp does not apply (lrp: there is no rule for 'gelu'")
+    assert verdicts[-1].why.startswith("lrp does not apply (lrp: there is no rule for 'softplus'")

@@ -46,7 +46,8 @@ _SUFFIXES = (".html", ".png", ".json")
     multiple=True,
     metavar="NAME",
     help="Explanation method: lrp, grad_cam, guided_grad_cam, attention (default: these four), "
-    "occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. Repeat for several.",
+    "contrastive_lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. "
+    "Repeat for several.",
 )
 @click.option(
     "--words",

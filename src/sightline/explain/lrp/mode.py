@@ -3,11 +3,11 @@
 There is no second copy of any captioner. A mode stands between the model and torch: of every
 operation whose inputs carry relevance it looks up the rule. Who carries relevance is known by
 `requires_grad`: word vectors, regions and pixels do, and all that is made of them, but for what
-comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, and softmax
-with the energies it is taken of, and what a captioner calls one (`unit_gate`). Its output is cut off, a constant like any other, so that of gate
-times signal the signal takes all (Arras et al. 2017), and nothing goes into the network that made
-the attention. An operation without a rule is refused by its name, and constants are accounted for
-wherever they join a signal.
+comes out of a *gate*. A gate is whatever is squashed to weigh something else: sigmoid, softmax with
+the energies it is taken of, and what a captioner calls one (`unit_gate`). Its output is cut off, a
+constant like any other, so that of gate times signal the signal takes all (Arras et al. 2017), and
+nothing goes into the network that made the attention. An operation without a rule is refused by its
+name, and constants are accounted for wherever they join a signal.
 """
 
 import math
