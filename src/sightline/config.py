@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from sightline.errors import ConfigError, SightlineError
+from sightline.printing import printable
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
@@ -142,7 +143,9 @@ def _record(cls: type, strict: bool) -> Convert:
         for key, value in values.items():
             if key not in fields:
                 if strict:
-                    raise _Wrong(f"no key is called '{key}'; {nearest(str(key), list(fields))}")
+                    raise _Wrong(
+                        f"no key is called {_show(str(key))}; {nearest(str(key), list(fields))}"
+                    )
                 continue
             try:
                 arguments[key] = fields[key](value)
@@ -264,7 +267,7 @@ def _show(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= _WHOLE:
         return "a number of many digits"
     text = f"'{value}'" if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:60]} …"
+    return printable(text if len(text) <= 60 else f"{text[:60]} …")
 
 
 def _plain(value: Any) -> Any:
