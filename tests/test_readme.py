@@ -13,7 +13,7 @@ from sightline.recipes import shipped_recipes
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{page}.md" for page in ("training", "explain", "support")),
+    *(ROOT / "docs" / f"{page}.md" for page in ("training", "explain", "support", "tour")),
 ]
 
 

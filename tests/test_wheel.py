@@ -22,6 +22,7 @@ pytestmark = pytest.mark.network
 # What the capitals of the README stand for, and what makes a command small enough for a test.
 STANDS_FOR = {
     "FOLDER": "scenes",
+    "PHOTOS": "photos",
     "RUN": "runs/flickr8k-soft_attention",
     "RUN…": "runs/flickr8k-soft_attention",
     "MODULE": "integrated",
@@ -30,6 +31,7 @@ SMALLER = {
     "train": "epochs=12 then=[] encoder.name=efficientnet_lite0 encoder.size=64 dev.beam=1 "
     "data.min_count=1 optimizer.learning_rate=3e-3 schedule.warmup=5 batch.size=8",
     "localise": "--method attention",
+    "experiment": "--set methods=[attention]",
     "encode": "--encoder efficientnet_lite0 --size 64",
 }
 
@@ -82,7 +84,9 @@ def elsewhere(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     installer = [_python_with_pip(), "-m", "pip", "--python", str(folder / "environment")]
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run([*installer, "install", *options], check=True)
-    shutil.copyfile(ROOT / "examples" / "dog.jpg", folder / "photo.jpg")
+    (folder / "photos").mkdir()
+    for name in ("photo.jpg", "photos/dog.jpg"):
+        shutil.copyfile(ROOT / "examples" / "dog.jpg", folder / name)
     page = (ROOT / "docs" / "how-to" / "add-a-method.md").read_text("utf-8")
     code = re.search(r"Save this as `integrated.py`:\n\n```python\n(.*?)```", page, re.DOTALL)
     assert code is not None
@@ -144,7 +148,7 @@ def test_the_commands_of_the_readme_work_there(elsewhere: Path) -> None:
     for command in commands:
         done = run(small(command), elsewhere)
         assert done.returncode == 0, f"{small(command)}\n{done.stdout}{done.stderr}"
-    for name in ("figures/photo.png", "why.html", "results.md"):
+    for name in ("figures/photo.png", "captions.jsonl", "why.html", "results.md"):
         assert (elsewhere / name).stat().st_size > 100
 
 
