@@ -39,6 +39,9 @@ def draw(rows: Sequence[dict[str, Any]]) -> "Figure":
         for panel, parts in ((regions, "regions"), (pixels, "pixels")):
             panel.set_xlabel(f"{parts} hidden (%)")
             panel.set_ylabel("probability the word loses (points)")
+            if all(row["curves"][parts] is None for row in of_run):
+                panel.text(0.5, 0.5, "not measured", ha="center", transform=panel.transAxes)
+                panel.set(xticks=[], yticks=[])
         pixels.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
