@@ -1,0 +1,193 @@
+"""Ray: the same rows as one process, on a cluster of two nodes of which one is lost."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sightline
+from sightline.errors import ConfigError
+
+pytestmark = [pytest.mark.process, pytest.mark.xdist_group("ray")]
+
+HEAD, WORKER = "10.231.7.1", "10.231.7.2"
+PORT = 26379
+
+
+def rows_of(folder: Path) -> dict[str, dict]:
+    from pyarrow import parquet
+
+    rows = [
+        row
+        for part in sorted(folder.glob("part-*.parquet"))
+        for row in parquet.read_table(part).to_pylist()
+    ]
+    assert len({row["path"] for row in rows}) == len(rows), "a picture was captioned twice"
+    return {row["path"]: row for row in rows}
+
+
+def assert_same(rows: dict[str, dict], expected: list[dict]) -> None:
+    """The same columns and captions; numbers may differ where batches do."""
+    assert set(rows) == {row["path"] for row in expected}
+    for row in expected:
+        other = rows[row["path"]]
+        assert set(other) == set(row)
+        assert (other["caption"], other["sha256"]) == (row["caption"], row["sha256"])
+        assert other["model"] == row["model"]
+        assert other["log_probability"] == pytest.approx(row["log_probability"], abs=1e-4)
+        assert [w["verdict"] for w in other["words"]] == [w["verdict"] for w in row["words"]]
+
+
+def expected_rows(fitted, album: Path, tmp_path: Path) -> list[dict]:
+    output = tmp_path / "one-process.jsonl"
+    sightline.caption_all(album, output, captioner=fitted, check=True, batch_size=2)
+    return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+
+
+def driver(address: str, album: Path, output: Path, checkpoint: Path) -> list[str]:
+    program = [sys.executable, "-m", "sightline", "caption", str(album), "-o", str(output)]
+    options = ["--model", str(checkpoint), "--check", "--batch-size", "2"]
+    return [*program, *options, "--engine", "ray", "--address", address]
+
+
+@contextlib.contextmanager
+def two_nodes() -> Iterator[tuple[list[str], list[str], dict[str, str]]]:
+    """A cluster of two nodes, each in a network of its own, joined by a cable.
+
+    What runs a command on the first node; and on the second; and the environment of both.
+    """
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs the right to make network namespaces")
+    names = [f"sightline-{os.getpid()}-{n}" for n in (1, 2)]
+    run = lambda *words: subprocess.run(words, check=True, capture_output=True)  # noqa: E731
+    nodes = [["ip", "netns", "exec", name] for name in names]
+    environment = os.environ | {"RAY_DISABLE_IMPORT_WARNING": "1", "OMP_NUM_THREADS": "1"}
+    environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_timeout_ms": "3000"}
+    environment |= {"RAY_worker_niceness": "0"}
+    environment |= {"RAY_AUTH_MODE": "disabled"}
+    scratch = tempfile.mkdtemp(prefix="ray-")  # short: paths of sockets must be
+    try:
+        for name in names:
+            run("ip", "netns", "add", name)
+        run(
+            "ip",
+            "link",
+            "add",
+            f"v{os.getpid()}a",
+            "netns",
+            names[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            f"v{os.getpid()}b",
+            "netns",
+            names[1],
+        )
+        for node, end, address in zip(nodes, "ab", (HEAD, WORKER), strict=True):
+            run(*node, "ip", "addr", "add", f"{address}/24", "dev", f"v{os.getpid()}{end}")
+            run(*node, "ip", "link", "set", f"v{os.getpid()}{end}", "up")
+            run(*node, "ip", "link", "set", "lo", "up")
+            # Packets go nowhere, but Ray asks for this route to know its own address.
+            peer = WORKER if address == HEAD else HEAD
+            run(*node, "ip", "route", "add", "default", "via", peer)
+        start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=2"]
+        start += ["--object-store-memory=150000000", "--disable-usage-stats"]
+        head = [*start, "--head", f"--node-ip-address={HEAD}", f"--port={PORT}"]
+        head += ["--include-dashboard=false", f"--temp-dir={scratch}"]
+        worker = [*start, f"--address={HEAD}:{PORT}", f"--node-ip-address={WORKER}"]
+        for node, command in zip(nodes, (head, worker), strict=True):
+            started = subprocess.run(
+                [*node, *command], env=environment, capture_output=True, text=True, timeout=240
+            )
+            assert started.returncode == 0, started.stdout + started.stderr
+        yield nodes[0], nodes[1], environment
+    finally:
+        for name in names:  # everything that runs in a network of ours, and nothing else
+            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+            for pid in pids.stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album, tmp_path):
+    for number in range(8):  # enough for several batches
+        shutil.copy(album / "cat.jpg", album / f"more-{number}.jpg")
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    expected = expected_rows(fitted, album, tmp_path)
+    output = tmp_path / "parts"
+    with two_nodes() as (first, second, environment):
+        command = [*first, *driver(f"{HEAD}:{PORT}", album, output, fitted_checkpoint)]
+        killed = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 240
+        while not list(output.glob("part-*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        killed.kill()
+        killed.wait()
+        before = {part: part.read_bytes() for part in output.glob("part-*.parquet")}
+        assert before, "the driver wrote a part before it was killed"
+        again = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        parts = len(before)
+        while len(list(output.glob("part-*.parquet"))) <= parts and again.poll() is None:
+            time.sleep(0.2)
+        name = second[-1]
+        pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+        assert pids.stdout.split(), "the second node was running"
+        for pid in pids.stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        _, errors = again.communicate(timeout=400)
+    assert again.returncode == 1, errors  # one picture is damaged
+    assert all(part.read_bytes() == content for part, content in before.items())
+    assert_same(rows_of(output), expected)
+    failures = (tmp_path / "parts.failures.jsonl").read_text().splitlines()
+    assert [Path(json.loads(line)["path"]).name for line in failures] == ["broken.jpg"]
+    assert not (output / ".unfinished").exists()
+
+
+def test_one_machine_is_a_cluster(fitted, album, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    expected = expected_rows(fitted, album, tmp_path)
+    ray.init(
+        num_cpus=2,
+        object_store_memory=150_000_000,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    try:
+        options = {"captioner": fitted, "engine": "ray", "check": True, "batch_size": 3}
+        summary = sightline.caption_all(album, tmp_path / "parts", **options)
+        assert (summary.captioned, summary.failed) == (7, 0)
+        assert_same(rows_of(tmp_path / "parts"), expected)
+        import pandas
+
+        assert len(pandas.read_parquet(tmp_path / "parts")) == 7
+        nothing = sightline.caption_all(album, tmp_path / "parts", **options)
+        assert (nothing.captioned, nothing.skipped) == (0, 7)
+    finally:
+        ray.shutdown()
+
+
+def test_wrong_uses(captioner, album, tmp_path):
+    with pytest.raises(ConfigError, match="leave out --format"):
+        sightline.caption_all(
+            album, tmp_path / "a.csv", captioner=captioner, engine="ray", format="csv"
+        )
+    with pytest.raises(ConfigError, match="no engine is called 'rye'"):
+        sightline.caption_all(album, tmp_path / "a.csv", captioner=captioner, engine="rye")
