@@ -109,6 +109,34 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
     assert sorted(p.name for p in cut.parent.iterdir()) == sorted([name, failures])
 
 
+def test_sidecars_of_a_batch_that_was_not_completed_are_made_again(
+    captioner, album, tmp_path, monkeypatch
+):
+    """Else the batch would lack them when it is made again, and so be another one."""
+    from sightline.bulk.formats import open_format
+    from sightline.bulk.sources import open_source
+
+    (album / "palace.txt").write_text("not ours")
+    job, items = Job(captioner, 2, 1), list(open_source(album))
+    commits = []
+
+    def commit_or_die(self):
+        commits.append(self)
+        if len(commits) == 2:  # of the first batch
+            raise Killed
+
+    commit = Output._commit
+    with monkeypatch.context() as patch, Output(open_format(album, "txt")) as output:
+        patch.setattr(Output, "_commit", lambda self: (commit_or_die(self), commit(self)))
+        with pytest.raises(Killed):
+            job.run(open_source(album), output)
+    assert (album / "cat.txt").exists()
+    with Output(open_format(album, "txt")) as output:
+        output.begin(job.settings())
+        done = [Path(item.name).name for item in items if output.has(item)]
+    assert done == ["palace.jpg"]
+
+
 def test_failures_are_a_table_and_are_tried_again_on_request(captioner, album, tmp_path):
     (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
     (album / "new.jxl").write_bytes(b"\xff\x0a" + bytes(500))
