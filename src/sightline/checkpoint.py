@@ -26,6 +26,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from sightline.config import Natural, Positive, Range, from_dict
 from sightline.encoders.encoder import Encoder
@@ -374,11 +375,26 @@ def load_model(folder: Path, config: dict[str, Any]) -> tuple[CaptionModel, Voca
         config["region_dim"],
         {key: value for key, value in config["model"].items() if key != "name"},
     )
-    with torch.device("meta"):  # no number is made before the file is known to have it
+    with torch.device("meta"), _Unset():  # no number before the file is known to have it
         _check_shapes(folder / "model.safetensors", make())
     model = make()
     load_weights(folder, model=model)
     return model.eval(), vocabulary
+
+
+class _Unset(TorchFunctionMode):
+    """Leaves new parameters unset: to draw numbers for none makes torch import its compiler."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if func.__name__ in ("normal_", "uniform_"):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 def load_encoder(folder: Path, config: dict[str, Any]) -> Encoder:
