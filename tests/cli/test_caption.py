@@ -201,3 +201,33 @@ def test_an_unfamiliar_picture_is_called_so(
     caption, warning = run("--model", folder, album / "cat.jpg").output.splitlines()
     assert warning == f"{album / 'cat.jpg'}, unfamiliar: {UNFAMILIAR}"
     assert [caption] == run("--model", fitted_checkpoint, album / "cat.jpg").output.splitlines()
+
+
+def test_to_a_file_with_what_failed_in_a_table(checkpoint: Path, album: Path) -> None:
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    output = album / "captions.csv"
+    result = run("--model", checkpoint, album, "-o", output)
+    assert result.exit_code == 1
+    assert f"{output}: 2 captioned, 1 failed" in result.stderr
+    assert f"what failed, and why: {output}.failures.jsonl" in result.stderr
+    assert result.stdout == ""
+    assert len(output.read_text("utf-8").splitlines()) == 3
+    (album / "broken.jpg").unlink()
+    again = run("--model", checkpoint, album, "-o", output, "--skip-existing")
+    assert again.exit_code == 0
+    assert "0 captioned, 2 skipped (done already)" in again.stderr
+
+
+@pytest.mark.parametrize("options", [("--retry",), ("--format", "csv"), ("-o", "x.csv", "--json")])
+def test_options_of_the_other_way_are_refused(album: Path, options: tuple[str, ...]) -> None:
+    result = run(album, *options)
+    assert result.exit_code == 2
+    assert " -o" in result.stderr
+
+
+def test_figures_of_pictures_with_the_same_name(checkpoint: Path, album: Path) -> None:
+    shutil.copy(album / "inner" / "coffee.JPG", album / "inner" / "cat.jpg")
+    pictures = (album / "cat.jpg", album / "inner" / "cat.jpg")
+    assert run("--model", checkpoint, *pictures, "--figure", album / "figures").exit_code == 0
+    first, second = (album / "figures" / name for name in ("cat.png", "cat-2.png"))
+    assert first.read_bytes() != second.read_bytes()

@@ -13,6 +13,7 @@ from sightline.cli.options import (
     no_repeat_option,
     require_a_picture,
 )
+from sightline.printing import printable
 
 CHECKS = ("unsupported", "all")  # which words are marked
 _BATCH = 16  # at the terminal, where the first captions are waited for
@@ -213,5 +214,8 @@ def command(
             show_progress=True,
             **options,
         )
-        click.echo(f"sightline: {output}: {summary}", err=True)
+        click.echo(f"sightline: {printable(output)}: {summary}", err=True)
+        if summary.failed:
+            table = failures or output.with_name(f"{output.name}.failures.jsonl")
+            click.echo(f"sightline: what failed, and why: {printable(table)}", err=True)
     sys.exit(summary.failed > 0)
