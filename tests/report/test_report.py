@@ -84,3 +84,55 @@ def test_a_large_picture_is_shown_smaller_and_captioned_as_it_is(captioner, exam
     assert report.explanations[0].heatmap.shape == (681, 1024)
     told = captioner.read(tmp_path / "large.png", "a cat")
     assert report.caption.log_probability == told.log_probability
+
+
+def test_a_word_is_likeliest_where_a_counterfactual_says_so(captioner, examples, report) -> None:
+    assert list(report.likeliest) == list(captioner.vocabulary.words[4:])
+    for word in ("cup", "coffee", "red"):
+        other = captioner.counterfactual(examples / "cat.jpg", report.caption, word)
+        place, log_probability = report.likeliest[word]
+        assert (place, log_probability) == (
+            other.place,
+            pytest.approx(max(other.everywhere), abs=1e-4),
+        )
+
+
+def test_ones_own_caption_may_have_unknown_words(captioner, examples) -> None:
+    picture = captioner.encode(examples / "cat.jpg")
+    given = {"caption": "A zebra on the table.", "methods": ["attention", "lrp"]}
+    own = captioner.report(picture, why_not=[("mug", None), ("table", None)], **given)
+    assert own.readers_own
+    assert own.caption.text == "a zebra on the table"
+    assert [(each.text, each.nearest) for each in own.unknown] == [("zebra", None), ("mug", "cup")]
+    assert [(each.place, each.word.text) for each in own.counterfactuals] == [
+        (own.likeliest["cup"][0], "cup")  # "table" is in the caption
+    ]
+    explained = {why.place for why in own.explanations if why.word != "cup"}
+    assert explained == {0, 2, 3, 4}
+    # The others are what they are after <unknown>.
+    table = next(why for why in own.explanations if (why.method, why.word) == ("lrp", "table"))
+    assert table.previous == ("<start>", "a", "<unknown>", "on", "the")
+    assert not captioner.report(picture, methods=["attention"]).readers_own
+
+
+def test_unknown_words_are_read_only_if_that_is_allowed(captioner, examples) -> None:
+    picture = captioner.encode(examples / "cat.jpg")
+    with pytest.raises(ConfigError, match="does not know the word 'zebra'"):
+        captioner.read(picture, "a zebra on the table")
+    read = captioner.read(picture, "a zebra on the table", allow_unknown=True)
+    assert [word.text for word in read.words] == ["a", "zebra", "on", "the", "table"]
+    known = captioner.read(picture, "a cat on the table", allow_unknown=True)
+    assert known == captioner.read(picture, "a cat on the table")
+    assert known.words[0] == read.words[0]
+    assert known.words[2].log_probability != read.words[2].log_probability
+    with pytest.raises(ConfigError, match="knows none of the words of 'big zebras'"):
+        captioner.read(picture, "big zebras", allow_unknown=True)
+
+
+def test_an_unknown_word_is_not_checked(fitted_checkpoint, examples) -> None:
+    captioner = sightline.load(fitted_checkpoint)
+    own = captioner.report(
+        examples / "cat.jpg", caption="a zebra on the table", methods=["attention"]
+    )
+    checked = [word.text for word in own.caption.words if word.support is not None]
+    assert checked == ["table"]
