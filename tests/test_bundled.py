@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 import sightline
 from sightline.captioner import Captioner
 from sightline.checkpoint import find_checkpoint
+from sightline.data.unlike_photographs import unlike_photographs
 from sightline.explain.methods import list_methods
 
 
@@ -25,7 +26,7 @@ def test_it_is_small_and_has_a_card() -> None:
     weights = load_file(folder / "model.safetensors").values()
     assert all(tensor.dtype == torch.float16 for tensor in weights)
     card = (folder / "README.md").read_text("utf-8")
-    for named in ("Flickr8k", "licence", "CIDEr-D", "wrong"):
+    for named in ("COCO", "licence", "CIDEr-D", "wrong"):
         assert named in card
 
 
@@ -40,11 +41,22 @@ def test_it_says_what_the_examples_show(bundled: Captioner, examples: Path) -> N
     shown = {
         "dog": {"dog", "grass"},
         "duck": {"white", "bird", "water"},
-        "mariachi": {"man", "playing", "guitar"},
+        "mariachi": {"group", "people"},
+        "others/cat": {"cat"},
+        "others/coffee": {"cup", "coffee", "table"},
+        "others/officer": {"man", "suit", "tie"},
     }
     captions = bundled.caption([examples.parent / f"{name}.jpg" for name in shown])
     for caption, words in zip(captions, shown.values(), strict=True):
         assert words <= set(caption.text.split()), caption
+
+
+def test_it_knows_which_pictures_it_does_not_know(bundled: Captioner, examples: Path) -> None:
+    assert bundled.familiarity is not None
+    familiar = [examples.parent / "dog.jpg", examples.parent / "duck.jpg", examples / "coffee.jpg"]
+    assert not any(caption.unfamiliar for caption in bundled.caption(familiar))
+    drawn = unlike_photographs(8, seed=1)  # others than those of the fit
+    assert all(caption.unfamiliar for caption in bundled.caption(drawn))
 
 
 @pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
