@@ -31,7 +31,7 @@ def test_every_page_is_on_it(site: Path) -> None:
     named = (ROOT / "mkdocs.yml").read_text("utf-8")
     for page in pages:
         assert (site / page.with_suffix(".html")).is_file()
-        assert page.as_posix() in named, f"{page} is not in the navigation"
+        assert page.as_posix() in named, f"{page} is not in the navigation of mkdocs.yml"
     for page in ("bundled", "contributing", "changelog"):
         assert (site / f"{page}.html").is_file()
 
