@@ -30,7 +30,6 @@ STANDS_FOR = {
 SMALLER = {
     "train": "epochs=12 then=[] encoder.name=efficientnet_lite0 encoder.size=64 dev.beam=1 "
     "data.min_count=1 optimizer.learning_rate=3e-3 schedule.warmup=5 batch.size=8",
-    "localise": "--method attention",
     "experiment": "--set methods=[attention]",
     "encode": "--encoder efficientnet_lite0 --size 64",
 }
