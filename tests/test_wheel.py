@@ -136,8 +136,10 @@ def table_of_commands() -> list[str]:
 
 def small(command: str) -> str:
     name = command.split()[1]
-    words = [STANDS_FOR.get(word, word) for word in command.split()]
-    text = " ".join(words).replace("=FOLDER", "=scenes").replace(" --boxes BOXES", "")
+    # Scenes have boxes of their own.
+    command = command.replace(" --data DATA", "").replace(" --boxes BOXES", "")
+    command = command.replace("-o FOLDER", "-o table").replace("=FOLDER", "=scenes")
+    text = " ".join(STANDS_FOR.get(word, word) for word in command.split())
     return f"{text} {SMALLER.get(name, '')}"
 
 
