@@ -32,7 +32,7 @@ def main() -> None:
     captioner = sightline.load()
     entries = []
     for picture in options.pictures:
-        report = captioner.report(picture, methods=("lrp", "attention"))
+        report = captioner.report(picture, methods=("contrastive_lrp", "attention"))
         page = options.folder / f"{picture.stem}.html"
         page.write_text(render_page(report, index="index.html"), encoding="utf-8")
         entries.append(index_entry(report, page.name))

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--word", default="dog", help="the word of the caption that is shown")
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "docs" / "demo.png")
     options = parser.parse_args()
-    report = sightline.load().report(options.picture, methods=("lrp", "attention"))
+    report = sightline.load().report(options.picture, methods=("contrastive_lrp", "attention"))
     said = [word.text for word in report.caption.words]
     if options.word not in said:
         parser.error(f"the caption is '{report.caption}', without '{options.word}'")

@@ -48,7 +48,7 @@ def fastest(mode: DeviceMode, monkeypatch: pytest.MonkeyPatch) -> None:
     devices = {"auto": ACCELERATOR, "cpu": torch.device("cpu")}
     monkeypatch.setattr(sightline.captioner, "choose_device", devices.get)
     # Modes are of a thread, so pictures are encoded in this one.
-    monkeypatch.setattr("sightline.encoders.encode._parallel", map)
+    monkeypatch.setattr("sightline.encoders.encode.in_parallel", map)
 
 
 class TestTheMode:
@@ -119,7 +119,7 @@ def test_a_device_is_chosen_by_name() -> None:
         "caption {picture} --model {checkpoint}",
         "explain {picture} --model {checkpoint} -o page.html",
         "evaluate {checkpoint} --data {scenes}",
-        "experiment explanations {checkpoint} --data {scenes} -o table",
+        "experiment explanations {checkpoint} --data {scenes} -o {folder}",
         "fit-support {checkpoint} --data {scenes}",
         "encode {scenes}",
     ],
@@ -129,6 +129,7 @@ def test_a_command_takes_the_device_that_it_is_given_or_says_why_not(
 ) -> None:
     scenes = write_scenes(make_scene_dataset(1, 1, 1, size=64), tmp_path)
     names = {"picture": examples / "cat.jpg", "checkpoint": checkpoint, "scenes": scenes}
+    names["folder"] = tmp_path / "folder"
     arguments = [part.format(**names) for part in command.split()]
     result = CliRunner().invoke(cli, [*arguments, "--device", "cuda:99"])
     assert isinstance(result.exception, ConfigError), result.output

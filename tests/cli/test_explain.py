@@ -40,7 +40,7 @@ def test_a_page_of_its_own_caption(run, tmp_path: Path) -> None:
     assert result.stdout == f"{tmp_path / 'new' / 'out.html'}\n"
     data = content(tmp_path / "new" / "out.html")
     methods = [method["name"] for method in data["methods"]]
-    assert methods == ["lrp", "grad_cam", "guided_grad_cam", "attention"]
+    assert methods == ["contrastive_lrp", "grad_cam", "guided_grad_cam", "attention"]
     assert len(data["explanations"]) == 4 * len(data["words"])
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["out.html"]
 

@@ -39,7 +39,7 @@ def test_json_holds_it_all_and_boxes_once(report: Report) -> None:
     (other,) = content["unsaid"]
     assert (other["text"], other["place"], len(other["everywhere"])) == ("cup", 2, 6)
     first = content["explanations"][1]
-    assert (first["method"], first["word"], first["place"]) == ("lrp", "cat", 1)
+    assert (first["method"], first["word"], first["place"]) == ("contrastive_lrp", "cat", 1)
     parts = [first[name] for name in ("image", "language", "bias", "epsilon", "remainder")]
     assert sum(parts) == pytest.approx(first["total"], abs=1e-5)
     assert sum(first["regions"]) == pytest.approx(first["image"], abs=1e-5)

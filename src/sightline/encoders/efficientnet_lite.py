@@ -64,9 +64,10 @@ class DepthwiseConv2d(nn.Conv2d):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if not torch.is_grad_enabled() or input.dtype == torch.float64 or input.is_meta:
+        on_cpu = input.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+        if not (on_cpu and torch.is_grad_enabled()):
             return super().forward(input)
-        with torch.autocast(input.device.type, enabled=False):
+        with torch.autocast("cpu", enabled=False):
             return super().forward(input.float())
 
 

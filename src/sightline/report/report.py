@@ -8,7 +8,7 @@ from PIL.Image import Image
 from sightline.captions import UNFAMILIAR, Caption, Counterfactual, UnknownWord
 from sightline.explanation import Explanation
 
-DEFAULT_METHODS = ("lrp", "grad_cam", "guided_grad_cam", "attention")
+DEFAULT_METHODS = ("contrastive_lrp", "grad_cam", "guided_grad_cam", "attention")
 """The methods of a report by default; occlusion takes as long as all of them together."""
 
 
