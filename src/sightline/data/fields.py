@@ -68,5 +68,7 @@ def split_name(name: Any, where: str) -> str | None:
         return None
     split = _SPLIT_NAMES.get(name, name) if isinstance(name, str) else name
     if split not in SPLITS:
-        raise DataError(f"{where}: unknown split {name!r}; use one of {', '.join(SPLITS)} or none")
+        raise DataError(
+            f"{where}: unknown split {str(name)[:40]!r}; use one of {', '.join(SPLITS)} or none"
+        )
     return str(split)
