@@ -45,8 +45,8 @@ _SUFFIXES = (".html", ".png", ".json")
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Explanation method: contrastive_lrp, grad_cam, guided_grad_cam, attention (default: these "
-    "four), lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. "
+    help="Explanation method: contrastive_lrp, grad_cam, guided_grad_cam, attention (default: "
+    "these four), lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. "
     "Repeat for several.",
 )
 @click.option(
