@@ -187,7 +187,13 @@ def test_a_signal_is_one_line(number, code, tmp_path):
         "main.cli.get_command = lambda context, name: wait\nmain.cli.table['wait'] = ('', '')\n"
         "sys.argv[1:] = ['wait']\nmain.main()"
     )
-    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stderr=subprocess.PIPE,
+        text=True,
+        # What a shell starts in the background ignores interrupts, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while not ready.exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
