@@ -54,7 +54,9 @@ def expected_rows(fitted, album: Path, tmp_path: Path) -> list[dict]:
 
 
 def driver(address: str, album: Path, output: Path, checkpoint: Path) -> list[str]:
-    program = [sys.executable, "-m", "sightline", "caption", str(album), "-o", str(output)]
+    small_parts = "from sightline.bulk import ray_engine; ray_engine._PART_ROWS = 4"
+    main = f"{small_parts}; from sightline.cli.main import main; main()"
+    program = [sys.executable, "-c", main, "caption", str(album), "-o", str(output)]
     options = ["--model", str(checkpoint), "--check", "--batch-size", "2"]
     return [*program, *options, "--engine", "ray", "--address", address]
 
@@ -123,7 +125,7 @@ def two_nodes() -> Iterator[tuple[list[str], list[str], dict[str, str]]]:
 
 
 def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album, tmp_path):
-    for number in range(8):  # enough for several batches
+    for number in range(60):  # enough to be killed twice before the end
         shutil.copy(album / "cat.jpg", album / f"more-{number}.jpg")
     (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
     expected = expected_rows(fitted, album, tmp_path)
@@ -133,7 +135,7 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
         killed = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 240
         while not list(output.glob("part-*.parquet")) and time.monotonic() < deadline:
-            time.sleep(0.2)
+            time.sleep(0.02)
         killed.kill()
         killed.wait()
         before = {part: part.read_bytes() for part in output.glob("part-*.parquet")}
@@ -141,7 +143,7 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
         again = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         parts = len(before)
         while len(list(output.glob("part-*.parquet"))) <= parts and again.poll() is None:
-            time.sleep(0.2)
+            time.sleep(0.02)
         name = second[-1]
         pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
         assert pids.stdout.split(), "the second node was running"
@@ -149,7 +151,7 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         _, errors = again.communicate(timeout=400)
-    assert again.returncode == 1, errors  # one picture is damaged
+    assert again.returncode in (0, 1), errors  # 1 if the damaged picture was left for it
     assert all(part.read_bytes() == content for part, content in before.items())
     assert_same(rows_of(output), expected)
     failures = (tmp_path / "parts.failures.jsonl").read_text().splitlines()
