@@ -159,7 +159,7 @@ def thresholds(scores: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     """
     order = np.argsort(scores, kind="stable")
     ranked, share = scores[order], isotonic(right[order].astype(np.float64))
-    share_so_far = np.cumsum(share) / np.arange(1, len(share) + 1)
+    share_so_far = np.cumsum(right[order]) / np.arange(1, len(right) + 1)
     seen, unsupported = ranked[share >= 2 / 3], ranked[(share <= 1 / 3) & (share_so_far <= 1 / 4)]
     return (
         float(seen[0]) if len(seen) else 1.0,
