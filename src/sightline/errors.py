@@ -6,18 +6,24 @@ prints it and exits with code 2; a traceback is a bug.
 
 from sightline.printing import printable
 
+_LONGEST = 1200  # letters of a message
+
 
 class SightlineError(Exception):
     """Something that the user can fix; the base class of all errors.
 
-    Messages quote names and values that others wrote, so they are made printable here.
+    Messages quote names and values that others wrote, so they are made printable here, and cut
+    short where those go on for pages.
 
     >>> print(DataError("a\\nb.jsonl: lists no pictures"))
     a\\nb.jsonl: lists no pictures
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(printable(message))
+        text = printable(message)
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 3 :]}"
+        super().__init__(text)
 
 
 class DataError(SightlineError):
@@ -30,6 +36,10 @@ class PictureError(SightlineError):
 
 class DamagedPictureError(PictureError):
     """A picture whose file is truncated or damaged."""
+
+
+class PictureTooLargeError(PictureError):
+    """A picture that would take more memory than it may."""
 
 
 class WeightsError(SightlineError):

@@ -23,6 +23,16 @@ def keep_freed_memory() -> bool:
     return all(mallopt(option, _LARGE) for option in (_MMAP_THRESHOLD, _TRIM_THRESHOLD))
 
 
+def give_back_freed_memory() -> None:
+    """Give the system what `keep_freed_memory` has kept, after something unusually large.
+
+    Every thread keeps its own: two that decoded a huge picture each would hold the room of both.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
 def leave_garbage_at_exit() -> None:
     """Do not look for garbage when the program ends: the system takes all its memory back.
 

@@ -16,6 +16,7 @@ from sightline.errors import ConfigError, SightlineError
 from sightline.files import CONFIG_BYTES, read_bytes
 
 DEPTH = 40  # lists and groups inside one another
+_DIGITS = 300  # of a whole number
 
 
 def read_text(path: Path, limit: int, error: type[SightlineError]) -> str:
@@ -43,7 +44,7 @@ def parse_json(text: str | bytes, where: str, error: type[SightlineError] = Conf
     sightline.errors.ConfigError: options.json: not JSON (NaN is not a number)
     """
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole_number)
     except json.JSONDecodeError as reason:
         place = f"line {reason.lineno}, column {reason.colno}"
         raise error(f"{where}: not JSON ({reason.msg} at {place})") from None
@@ -53,6 +54,12 @@ def parse_json(text: str | bytes, where: str, error: type[SightlineError] = Conf
         raise error(f"{where}: not JSON ({str(reason).partition(':')[0]})") from None
     _check_depth(content, where, error)
     return content
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _DIGITS:  # no floating-point number holds it
+        raise ValueError("a number of too many digits")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from sightline import extras
-from sightline.errors import DamagedPictureError, PictureError
+from sightline.errors import DamagedPictureError, PictureError, PictureTooLargeError
 from sightline.files import MEGABYTE, open_regular
+from sightline.memory import give_back_freed_memory
 
 Picture = Path | str | bytes | Image.Image | NDArray[Any]
 """A file, its bytes, an opened picture or an array `(H, W)`, `(H, W, 3)` or `(H, W, 4)`."""
@@ -103,16 +104,29 @@ def _decoded(picture: Image.Image, name: str, reduced_to: int | None) -> Image.I
     # The buffers are freed before the picture becomes RGB.
     cost = decoded * _STORED.get(picture.mode, 4) + max(buffers, decoded * _RGB)
     if cost > DECODING_BYTES:
-        raise PictureError(
+        raise PictureTooLargeError(
             f"{name} would unpack to {pixels / 1e6:.0f} million pixels, which take "
             f"{cost / MEGABYTE:,.0f} megabytes to decode (at most {DECODING_BYTES // MEGABYTE}): "
             "save it smaller"
         )
-    with _one_large_picture if cost > _LARGE else contextlib.nullcontext():
+    with _alone() if cost > _LARGE else contextlib.nullcontext():
         if picture.format == "TIFF":
             _silence_libtiff()
         picture.load()
-        return _bounded(_upright(picture, _rgb(picture)), reduced_to)
+        shown = _bounded(_upright(picture, _rgb(picture)), reduced_to)
+        if shown.size != picture.size:
+            picture.close()  # and so is what it was decoded to
+        return shown
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Decode a large picture while nobody else does, and leave nothing of it behind."""
+    with _one_large_picture:
+        try:
+            yield
+        finally:
+            give_back_freed_memory()
 
 
 @contextlib.contextmanager
@@ -130,11 +144,11 @@ def _errors_of(name: str) -> Iterator[None]:
         raise PictureError(f"{name} cannot be read: change its permissions") from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
-        raise PictureError(
+        raise PictureTooLargeError(
             f"{name} would unpack to more than {limit} million pixels: save it smaller"
         ) from None
     except MemoryError:
-        raise PictureError(
+        raise PictureTooLargeError(
             f"{name} needs more memory than there is: save it smaller, or close other programs"
         ) from None
     # Pillow's decoders raise many things on damaged data; whatever it is, the file is the cause.
