@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
 from PIL.Image import Image
 
@@ -87,6 +88,40 @@ class CaptionDataset:
             for image in self.images
         )
         return replace(self, images=images)
+
+    def with_captions(self, most: int) -> "CaptionDataset":
+        """The same dataset with only the first so many captions of each picture.
+
+        Some pictures of COCO have six or seven; paper 1 keeps five, as other datasets have.
+        """
+        images = tuple(replace(image, captions=image.captions[:most]) for image in self.images)
+        return replace(self, images=images)
+
+    def hold_out_dev(self, count: int) -> "CaptionDataset":
+        """Dev pictures become the test split, and `count` training pictures the dev split.
+
+        So paper 4 splits COCO 2017, whose test captions are not public: 110,000 / 5,000 / 5,000.
+        The pictures are drawn at random, always the same.
+        """
+        train = [number for number, image in enumerate(self.images) if image.split == "train"]
+        splits = {image.split for image in self.images}
+        if "test" in splits or "dev" not in splits:
+            raise DataError(
+                "dev_from_train: is for datasets with a train and a dev split but no test split"
+            )
+        if count >= len(train):
+            raise DataError(
+                f"dev_from_train: {count} of {len(train)} training pictures leave none to train on"
+            )
+        drawn = set(Random(0).sample(train, count))
+        images = tuple(
+            replace(image, split="dev" if number in drawn else _HELD_OUT.get(image.split))
+            for number, image in enumerate(self.images)
+        )
+        return replace(self, images=images)
+
+
+_HELD_OUT: dict[str | None, str] = {"train": "train", "dev": "test"}
 
 
 def captions_of(images: Iterable[CaptionedImage]) -> Iterator[str]:

@@ -15,16 +15,25 @@ from sightline.errors import DataError
 _PICTURE_FOLDERS = ("images", "Images", "Flicker8k_Dataset", "Flickr8k_Dataset", "flickr30k-images")
 
 
-def read_dataset(path: Path | str, images: Path | str | None = None) -> CaptionDataset:
+def read_dataset(
+    path: Path | str,
+    images: Path | str | None = None,
+    *,
+    dev_from_train: int | None = None,
+    max_captions: int | None = None,
+) -> CaptionDataset:
     """Read a caption file, or a folder that holds one, of any format we know.
 
     `images` is the folder of the pictures; without it they are looked for beside the caption file.
+    With `dev_from_train` the file's dev split is the test split, and so many of its training
+    pictures are the dev split. With `max_captions` further captions of a picture are left out.
 
     | what `path` is                                   | format                            |
     | ------------------------------------------------ | --------------------------------- |
     | `*.jsonl`, or a folder with `captions.jsonl`     | ours: image, captions, split      |
     | `dataset_*.json`, or a folder with one           | Karpathy's splits                 |
     | `captions_*.json`, or a folder with some         | COCO, the split in the file name  |
+    | `image_info_*.json`                              | COCO's pictures without captions  |
     | `*.token.txt`, or a folder with one              | Flickr8k/30k and their split lists |
     """
     path = Path(path)
@@ -39,7 +48,9 @@ def read_dataset(path: Path | str, images: Path | str | None = None) -> CaptionD
         raise DataError(f"{path}: no such file or folder")
     if not dataset.images:
         raise DataError(f"{path}: lists no pictures")
-    return dataset
+    if dev_from_train is not None:
+        dataset = dataset.hold_out_dev(dev_from_train)
+    return dataset if max_captions is None else dataset.with_captions(max_captions)
 
 
 def _read_file(path: Path, images: Path | None) -> CaptionDataset:
@@ -47,13 +58,13 @@ def _read_file(path: Path, images: Path | None) -> CaptionDataset:
         return read_jsonl(path, images)
     if path.suffix == ".json":
         content = load_json(path)
-        if isinstance(content, dict) and "annotations" in content:
+        if isinstance(content, dict) and ("annotations" in content or _is_coco_list(content)):
             return read_coco([path], images)
         if isinstance(content, dict) and "images" in content:
             return read_karpathy(path, images)
         raise DataError(
             f"{path}: neither Karpathy's layout (images with sentences) nor COCO's "
-            "(images and annotations)"
+            "(images and annotations, or images alone)"
         )
     if path.name.endswith("token.txt") or path.suffix == ".token":
         return read_flickr8k(path, images)
@@ -110,14 +121,26 @@ def read_karpathy(path: Path, images: Path | None = None) -> CaptionDataset:
     return CaptionDataset(tuple(captioned_images), format="karpathy")
 
 
+def _is_coco_list(content: dict[str, Any]) -> bool:
+    """Whether it lists pictures as `image_info_test2014.json` does, whose captions are secret."""
+    pictures = content.get("images")
+    first = pictures[0] if isinstance(pictures, list) and pictures else None
+    return isinstance(first, dict) and "file_name" in first
+
+
 def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
-    """COCO's `captions_*.json`: one file per split, the split taken from the file's name."""
+    """COCO's `captions_*.json`: one file per split, the split taken from the file's name.
+
+    `image_info_*.json` lists the pictures of the test server, which have no captions.
+    """
     captioned_images: list[CaptionedImage] = []
     orphans: list[tuple[str, str]] = []
     for path in paths:
         content = load_json(path)
         captions: dict[Any, list[str]] = {}
-        for number, record in enumerate(field(content, "annotations", list, str(path))):
+        for number, record in enumerate(
+            optional_field(content, "annotations", list, [], str(path))
+        ):
             where = f"{path}, annotation {number}"
             picture_id = field(record, "image_id", (int, str), where)
             captions.setdefault(picture_id, []).append(field(record, "caption", str, where))
@@ -143,7 +166,7 @@ def read_coco(paths: list[Path], images: Path | None = None) -> CaptionDataset:
 
 def _coco_folders(captions: Path) -> list[Path]:
     """The pictures of `annotations/captions_val2014.json` are in `val2014` near by."""
-    part = captions.stem.removeprefix("captions_")
+    part = captions.stem.removeprefix("captions_").removeprefix("image_info_")
     up = captions.parent.parent
     return [base / part for base in (captions.parent, up, up / "images")]
 

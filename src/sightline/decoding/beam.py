@@ -81,6 +81,7 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     # One live row per group; the others are copies until words tell them apart.
     log_probs[:, : 1 if limits.require else blocks, 0] = 0.0
     log_probs = log_probs.flatten(1)
+    sums = log_probs.new_zeros(pictures, rows, 0)  # log_probs after each word
     length = torch.zeros_like(tokens[:, :, 0])
     finished = torch.zeros_like(length, dtype=torch.bool)
 
@@ -102,23 +103,28 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
         scale = length.view(shape) ** options.length_power
         parents, words = _choose(total.view(*shape, -1), scale, tokens, options)
         log_probs = total.flatten(1).gather(1, parents * total.shape[2] + words)
-        tokens = torch.cat(
-            [tokens.gather(1, parents[..., None].expand_as(tokens)), words[..., None]], 2
-        )
+        tokens = _extended(tokens, parents, words)
+        sums = _extended(sums, parents, log_probs)
         length, finished = length.gather(1, parents), finished.gather(1, parents) | (words == END)
         state = select_rows(step.state, parents if t else torch.zeros_like(parents))
 
         # Rows that hold nothing (fewer captions are possible than there are rows) count as ended.
         over = (finished | (log_probs == float("-inf"))).all(1)
         if over.any():
-            done.put(active[over], tokens[over], log_probs[over], length[over], finished[over])
+            done.put(active[over], tokens[over], sums[over], length[over], finished[over])
             keep = ~over
             active, tokens, log_probs = active[keep], tokens[keep], log_probs[keep]
+            sums = sums[keep]
             length, finished = length[keep], finished[keep]
             state, memory = select_pictures(state, keep), select_pictures(memory, keep)
         if not len(active):
             break
     return done.best()
+
+
+def _extended(rows: Tensor, parents: Tensor, last: Tensor) -> Tensor:
+    """What the parents `(B, K)` of new rows hold `(B, K, T)`, with one more at the end."""
+    return torch.cat([rows.gather(1, parents[..., None].expand_as(rows)), last[..., None]], 2)
 
 
 def _choose(
@@ -197,13 +203,16 @@ class _Done:
         )
         self.log_probs = torch.full((pictures, rows), float("-inf"), device=device)
         self.scores = self.log_probs.clone()
+        self.word_log_probs = torch.zeros(self.tokens.shape, device=device)
 
     def put(
-        self, pictures: Tensor, tokens: Tensor, log_probs: Tensor, length: Tensor, ended: Tensor
+        self, pictures: Tensor, tokens: Tensor, sums: Tensor, length: Tensor, ended: Tensor
     ) -> None:
-        log_probs = log_probs.masked_fill(~ended, float("-inf"))
+        log_probs = sums[..., -1].masked_fill(~ended, float("-inf"))
         nothing = (log_probs == float("-inf"))[..., None]
         self.tokens[pictures, :, : tokens.shape[2] - 1] = tokens[:, :, 1:].masked_fill(nothing, PAD)
+        words = sums.diff(dim=2, prepend=torch.zeros_like(sums[..., :1]))
+        self.word_log_probs[pictures, :, : words.shape[2]] = words.masked_fill(nothing, 0.0)
         self.log_probs[pictures] = log_probs
         self.scores[pictures] = log_probs / length.clamp(min=1) ** self.options.length_power
 
@@ -220,8 +229,12 @@ class _Done:
         order = self.scores.argsort(stable=True, dim=1, descending=True)
         order = order.gather(1, place.gather(1, order).argsort(stable=True, dim=1))
         order = order[:, : self.options.n_best]
-        tokens = self.tokens.gather(1, order[..., None].expand(-1, -1, self.tokens.shape[2]))
+        words = order[..., None].expand(-1, -1, self.tokens.shape[2])
+        tokens = self.tokens.gather(1, words)
         longest = int((tokens != PAD).sum(-1).max())
         return Hypotheses(
-            tokens[..., :longest], self.log_probs.gather(1, order), self.scores.gather(1, order)
+            tokens[..., :longest],
+            self.log_probs.gather(1, order),
+            self.scores.gather(1, order),
+            self.word_log_probs.gather(1, words)[..., :longest],
         )

@@ -21,10 +21,18 @@ def describe_captions(
     memory: Memory,
     regions: Regions,
     pictures: Sequence[Image],
-    alternatives: int = 5,
+    alternatives: int | None = 5,
 ) -> list[list[Caption]]:
-    """The captions of each picture, in the order of the hypotheses, by one parallel pass."""
-    details = describe_words(model, memory, hypotheses.tokens, alternatives).cpu()
+    """The captions of each picture, in the order of the hypotheses.
+
+    Their words are described by one parallel pass. Where `alternatives` is None there is none:
+    words then have the log-probabilities that the search kept, and nothing else.
+    """
+    if alternatives is None:
+        assert hypotheses.word_log_probs is not None
+        details = WordDetails.of_log_probs(hypotheses.word_log_probs).cpu()
+    else:
+        details = describe_words(model, memory, hypotheses.tokens, alternatives).cpu()
     tokens = hypotheses.tokens.tolist()
     captions = []
     for b, picture in enumerate(pictures):
@@ -34,7 +42,8 @@ def describe_captions(
         count = int(hypotheses.scores[b].isfinite().sum())
         captions.append(
             [
-                _caption(
+                Caption(
+                    vocabulary.decode(tokens[b][n]),
                     _words(vocabulary, details, tokens[b][n], (b, n), visible),
                     float(hypotheses.log_probs[b, n]),
                     float(hypotheses.scores[b, n]),
@@ -47,17 +56,6 @@ def describe_captions(
     return captions
 
 
-def _caption(
-    words: tuple[Word, ...],
-    log_probability: float,
-    score: float,
-    boxes: tuple[tuple[float, float, float, float], ...],
-    picture: Image,
-) -> Caption:
-    text = " ".join(word.text for word in words)
-    return Caption(text, words, log_probability, score, boxes, picture)
-
-
 def _words(
     vocabulary: Vocabulary,
     details: WordDetails,
@@ -65,21 +63,31 @@ def _words(
     row: tuple[int, int],
     visible: torch.Tensor,
 ) -> tuple[Word, ...]:
-    """The words of one caption: `row` is its picture and its number."""
-    alternatives = details.alternatives[row].tolist()
-    log_probs = details.alternative_log_probs[row].tolist()
+    """The words of one caption: `row` is its picture and its number.
+
+    A word of several pieces is as likely as all of them together. It looked where they did on
+    average, and its alternatives are those of its first piece.
+    """
+    ids = [token for token in tokens if token not in (END, PAD)]
+    alternatives, log_probs = details.alternatives[row], details.alternative_log_probs[row]
+    looked_at = visible[: details.attention.shape[-1]]  # nothing, where attention is not known
     return tuple(
         Word(
-            text=vocabulary.words[token],
-            log_probability=float(details.log_probs[row][t]),
+            text=text,
+            log_probability=float(details.log_probs[row][start:stop].sum()),
             alternatives=tuple(
                 (vocabulary.words[alternative], log_prob)
-                for alternative, log_prob in zip(alternatives[t], log_probs[t], strict=True)
-                if alternative != token
+                for alternative, log_prob in zip(
+                    alternatives[start].tolist(), log_probs[start].tolist(), strict=True
+                )
+                if alternative != ids[start]
             ),
-            attention=tuple(details.attention[row][t][visible].tolist()),
-            signals={name: float(signal[row][t]) for name, signal in details.signals.items()},
+            attention=tuple(details.attention[row][start:stop].mean(0)[looked_at].tolist()),
+            signals={
+                name: float(signal[row][start:stop].mean())
+                for name, signal in details.signals.items()
+            },
+            ids=tuple(ids[start:stop]),
         )
-        for t, token in enumerate(tokens)
-        if token not in (END, PAD)
+        for text, start, stop in vocabulary.spans(ids)
     )

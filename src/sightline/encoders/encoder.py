@@ -28,6 +28,8 @@ class Encoder(nn.Module):
     std: Tensor
     tuned: str | None = None  # a hash of the weights that were trained with a captioner
     sees_pixels = True  # False: its regions are looked up
+    cached = True  # False: its regions are made anew whenever they are needed
+    stops_at_regions = False  # True: explanations go on to the pixels only if they are asked to
 
     def __init__(
         self,
@@ -78,6 +80,10 @@ class Encoder(nn.Module):
     def features(self, x: Tensor) -> Tensor:
         """Normalised input to features `(B, dim, h, w)`; gradients pass through to the input."""
         return self.network.stage(x, self.stage)
+
+    def vectors(self, x: Tensor) -> Tensor:
+        """Normalised input to the vectors of regions `(B, L, dim)`, as `forward` has them."""
+        return self.features(x).flatten(2).transpose(1, 2)
 
     def classify(self, pixels: Tensor) -> Tensor:
         """ImageNet logits `(B, 1000)`, to see that the weights are the trained ones."""

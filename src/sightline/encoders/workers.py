@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # as Linux numbers it
 
@@ -18,13 +19,47 @@ def end_with_parent(worker: int = 0) -> None:
     """
     parent = multiprocessing.parent_process()
     assert parent is not None
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # it ended before we asked
-            os._exit(1)
+    assert parent.pid is not None
+    _end_with(parent.pid)
 
     def wait() -> None:
         parent.join()
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def _end_with(parent: int) -> "_Leash":
+    """On Linux, be killed when the process that started this one ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before we asked
+            os._exit(1)
+    return _Leash()
+
+
+def is_under_torchrun() -> bool:
+    """Whether torchrun started this process, perhaps on one of several machines."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def end_with_torchrun() -> None:
+    """Where torchrun started this process, end with it: it would not end us if it were killed."""
+    if is_under_torchrun():
+        _end_with(os.getppid())
+
+
+class _Leash:
+    """What a new process unpickles first, and is on its leash before it imports torch."""
+
+    def __reduce__(self) -> tuple[Any, tuple[int]]:
+        return _end_with, (os.getpid(),)
+
+
+def leash_spawned_workers() -> None:
+    """Let processes that are spawned from now on end with this one from their first moment.
+
+    `end_with_parent` comes too late for them by the seconds that their imports take.
+    """
+    # A process is pickled with a copy of this dictionary before the function that it is to run.
+    multiprocessing.current_process()._config["leash"] = _Leash()  # type: ignore[attr-defined]

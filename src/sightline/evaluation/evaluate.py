@@ -74,7 +74,8 @@ def evaluate(
     """Caption pictures from their cached regions, encoding those that are not cached yet.
 
     `options` are fields of `BeamOptions`. A metric that is not installed is refused before the
-    work begins. With a `folder`, captions are written before they are scored.
+    work begins. With a `folder`, captions are written before they are scored. Pictures without
+    captions, such as those of a test server, are captioned and not scored.
 
     >>> evaluate(captioner, dataset.split("test"), ["cider-d"]).summary()  # doctest: +SKIP
     {'split': 'test', 'pictures': 1000, …}
@@ -90,6 +91,8 @@ def evaluate(
     evaluation = Evaluation(split, images, captions, search)
     if folder is not None:
         evaluation.write_captions(folder)
+    if not any(image.captions for image in images):
+        return evaluation
     scores = score(captions, [image.captions for image in images], metrics)
     evaluation = Evaluation(split, images, captions, search, tuple(scores.values()))
     if folder is not None:

@@ -40,11 +40,12 @@ class Perturbation:
         self.captioner, self.picture = captioner, picture
         self.tokens = torch.tensor([[[START, *ids[:-1]]]], device=captioner.device)
         self.ids = list(ids)
+        self._spans = captioner.vocabulary.spans(self.ids)
         self._x = captioner.encoder.normalise(picture.pixels.to(captioner.device))
         vectors = picture.regions.vectors
         blurred = blur(self._x, _BLUR * self._x.shape[-1])
         with torch.no_grad():
-            blurred_vectors = captioner.encoder.features(blurred).flatten(2).transpose(1, 2)
+            blurred_vectors = captioner.encoder.vectors(blurred)
         self._replacements = {
             "pixels": {"blur": blurred, "mean": self._x.mean((2, 3), keepdim=True)},
             "regions": {"blur": blurred_vectors, "mean": vectors.mean(1, keepdim=True)},
@@ -66,8 +67,7 @@ class Perturbation:
         def hide(hidden: Tensor, replacement: Tensor) -> Tensor:
             masks = torch.unflatten(hidden, 1, (1, height, width))
             x = torch.where(masks, replacement, self._x)
-            features = self.captioner.encoder.features(x)
-            return features.flatten(2).transpose(1, 2)
+            return self.captioner.encoder.vectors(x)
 
         shown = [self._at_input(heatmap).ravel() for heatmap in heatmaps]
         return self._curves("pixels", place, shown, hide)
@@ -82,18 +82,27 @@ class Perturbation:
     ) -> list[list[Curve]]:
         """For each map, the curves of every order and replacement, orders outermost."""
         hidden = torch.from_numpy(np.stack([hidden_parts(values) for values in relevance]))
-        word, together = self.ids[place], _TOGETHER[parts]
+        together = _TOGETHER[parts]
         by_replacement = []
         for name in REPLACEMENTS:
             masks = hidden.flatten(0, 2).to(self.captioner.device)  # (maps x orders x fractions, n)
             probabilities = [
-                self._probabilities(hide(some, self._replacements[parts][name]))[:, place, word]
+                self._of_word(
+                    self._probabilities(hide(some, self._replacements[parts][name])), place
+                )
                 for some in torch.split(masks, together)
             ]
-            falls = self._whole[place, word] - torch.cat(probabilities)
+            falls = self._of_word(self._whole[None], place) - torch.cat(probabilities)
             by_replacement.append(falls.view(hidden.shape[:3]))
         curves: list[list[Curve]] = torch.stack(by_replacement, 2).flatten(1, 2).tolist()
         return curves
+
+    def _of_word(self, probabilities: Tensor, place: int) -> Tensor:
+        """That of a word `(M,)`, of all words `(M, T, V)`: the product of its pieces'."""
+        _, start, stop = self._spans[place]
+        places = torch.arange(start, stop, device=probabilities.device)
+        pieces = torch.tensor(self.ids[start:stop], device=probabilities.device)
+        return probabilities[:, places, pieces].prod(-1)
 
     @torch.no_grad()
     def _probabilities(self, vectors: Tensor) -> Tensor:

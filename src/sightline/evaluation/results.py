@@ -13,9 +13,9 @@ from safetensors import safe_open
 from sightline.checkpoint import find_checkpoint, load_config, read_pointers
 from sightline.config import from_dict, to_dict
 from sightline.errors import ConfigError
+from sightline.evaluation.history import read_history
 from sightline.evaluation.published import PUBLISHED
-from sightline.files import DATA_BYTES
-from sightline.parsing import parse_json, read_json, read_text
+from sightline.parsing import read_json
 from sightline.printing import printable
 from sightline.recipe import Recipe, load_recipe_of
 
@@ -158,19 +158,8 @@ def _parameters(path: Path) -> int:
 
 
 def _dev_scores(run: Path, step: int) -> dict[str, float]:
-    path = run / "history.jsonl"
-    for number, line in enumerate(read_text(path, DATA_BYTES, ConfigError).splitlines(), 1):
-        where = f"{path}, line {number}"
-        record = from_dict(_Logged, parse_json(line, where), where, strict=False, joint=": ")
-        if record.step == step and record.dev is not None:
-            return record.dev
-    return {}
-
-
-@dataclass(frozen=True)
-class _Logged:
-    step: int
-    dev: dict[str, float] | None = None
+    of_step = (line.dev for line in read_history(run) if line.step == step)
+    return next((dev for dev in of_step if dev is not None), {})
 
 
 def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from PIL.Image import Image
+
 from sightline.data.boxes import read_boxes
 from sightline.data.dataset import CaptionedImage, captions_of
 from sightline.data.fields import field, load_json, read_lines, read_text
@@ -30,6 +32,7 @@ class Scorable:
     samples: tuple[tuple[str, ...], ...]
     references: tuple[tuple[str, ...], ...]
     categories: tuple[frozenset[str], ...] | None = None
+    pictures: tuple[Path | Image, ...] | None = None  # where the references name them
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -44,6 +47,7 @@ def read_scorable(
     *,
     boxes: Path | None = None,
     several: bool = False,
+    images: Path | None = None,
 ) -> Scorable:
     """Match a system's captions with their references.
 
@@ -52,7 +56,7 @@ def read_scorable(
     the first two are anything `data.read_dataset` reads, of which `split` picks a part; references
     of plain text are plain text, line i for line i, in several files or separated by tabs.
     `boxes` is COCO's `instances_*.json`. With `several`, JSON lines may hold more than one caption
-    of a picture.
+    of a picture. `images` is the folder of the references' pictures.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -72,12 +76,13 @@ def read_scorable(
             f"{results} names its pictures, so its references must too: give one dataset file or "
             f"folder, not {', '.join(map(str, references)) or 'none'}"
         )
-    captions = list(_read_results(results, several))
-    dataset = read_dataset(references[0])
+    captions = list(read_results(results, several))
+    dataset = read_dataset(references[0], images)
     if boxes is not None:
         dataset = read_boxes(boxes, dataset)
     pictures = dataset.images if split is None else dataset.split(split)
     scorable = _match(results, captions, references[0], pictures)
+    scorable = replace(scorable, pictures=tuple(picture.picture for picture in pictures))
     return scorable if boxes is None else replace(scorable, categories=_labels(boxes, pictures))
 
 
@@ -138,8 +143,12 @@ def _text_lines(path: Path) -> list[str]:
     return lines
 
 
-def _read_results(path: Path, several: bool) -> Iterator[tuple[Id, tuple[str, ...]]]:
-    """Picture and captions of each record, in the file's order."""
+def read_results(path: Path, several: bool = False) -> Iterator[tuple[Id, tuple[str, ...]]]:
+    """Picture and captions of each record, in the file's order.
+
+    `path` is COCO's results format or JSON lines, as `read_scorable` describes them; JSON lines may
+    also be what `sightline caption -o` writes.
+    """
     if path.suffix == ".jsonl":
         for number, line in read_lines(path):
             where = f"{path}, line {number}"
@@ -158,8 +167,10 @@ def _read_results(path: Path, several: bool) -> Iterator[tuple[Id, tuple[str, ..
 
 
 def _result(record: Any, where: str, several: bool) -> tuple[Id, tuple[str, ...]]:
-    ours = isinstance(record, dict) and "image" in record
-    picture = field(record, "image" if ours else "image_id", (str, int), where)
+    names = ("image", "path") if isinstance(record, dict) else ()
+    name = next((name for name in names if name in record), "image_id")
+    ours = name == "image"
+    picture = field(record, name, (str, int), where)
     if not ours or "captions" not in record:
         return picture, (field(record, "caption", str, where),)
     captions = field(record, "captions", list, where)

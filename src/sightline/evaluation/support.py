@@ -1,7 +1,7 @@
 """Fit a captioner's support classifier on held-out pictures, and report how good it is."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,15 @@ from sightline.support.fit import (
     collect,
     combined_scores,
     fit_classifier,
+    found_of_captions,
     held_out_scores,
     make_reference_regions,
     verdict_counts,
 )
+from sightline.support.foreign_fit import collect_foreign, fit_foreign
 from sightline.support.logistic import Floats
+from sightline.support.word_classifier import WordClassifier
+from sightline.support.word_detector import FEWEST_PICTURES, fit_detector
 
 OTHER_KINDS = 480  # pictures unlike photographs that familiarity is fitted to
 
@@ -47,8 +51,8 @@ class SupportReport:
     pictures: str
     sample: Sample
     scores: Floats  # of the combination
-    classifier: SupportClassifier
-    unfamiliar: float | None  # the share of the pictures that are called so
+    classifier: WordClassifier
+    unfamiliar: float | None = None  # the share of the pictures that are called so
 
     def only(self, words: Sequence[str]) -> "SupportReport":
         """The same for some words alone, such as the objects of paper 4's table 3."""
@@ -83,6 +87,7 @@ def fit_support(
     held_out: Sequence[CaptionedImage] = (),
     reported: Sequence[CaptionedImage] = (),
     *,
+    learnt_from: Sequence[CaptionedImage] = (),
     others: Sequence[Path] = (),
     split: str = "dev",
     report_on: str = "test",
@@ -92,8 +97,11 @@ def fit_support(
     """Fit on `held_out` pictures, store the result in the checkpoint; report there and elsewhere.
 
     The captioner captions the pictures; each content word is right or wrong by their references.
+    A second classifier, for captions that others wrote, is fitted to the references themselves and
+    to the same with words swapped.
     Without `held_out` pictures what is stored is reported on. `others` are pictures to put in the
-    place of one; by default some of those held out, which are then left out of the fit.
+    place of one; by default some of those held out, which are then left out of the fit. From
+    `learnt_from`, training pictures, a detector of words learns, if they are enough.
 
     >>> fit_support(captioner, dataset.split("dev"))[0].to_json()["right"]  # doctest: +SKIP
     3120
@@ -108,7 +116,9 @@ def fit_support(
         )
     stored = None if held_out else captioner.support_classifier
     familiarity = captioner.familiarity
-    pictures = [*(image.picture for image in (*held_out, *reported)), *others]
+    detects = len(learnt_from) >= FEWEST_PICTURES and stored is None
+    seen = (*held_out, *reported, *(learnt_from if detects else ()))
+    pictures = [*(image.picture for image in seen), *others]
     regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)
     model, vocabulary, options = captioner.model, captioner.vocabulary, captioner.options
     reports = []
@@ -119,24 +129,64 @@ def fit_support(
         references = make_reference_regions(
             others or [image.picture for image in taken], regions, captioner.device
         )
+        detector = None
+        if detects:
+            captions = [image.captions for image in learnt_from]
+            batches = _batches(learnt_from, regions)
+            detector = fit_detector(batches, captions, show_progress=show_progress)
+            detector = detector.to(captioner.device)
         sample = collect(
-            model, vocabulary, options, rest, regions, references, show_progress=show_progress
+            model,
+            vocabulary,
+            options,
+            rest,
+            regions,
+            references,
+            detector,
+            show_progress=show_progress,
         )
-        classifier = fit_classifier(sample, references)
+        foreign = None
+        if vocabulary.whole_words:  # (its scores are of single ids)
+            foreign = collect_foreign(
+                model, vocabulary, rest, regions, references, detector, show_progress=show_progress
+            )
+        judge = fit_foreign(foreign)
+        classifier = replace(fit_classifier(sample, references, detector), foreign=judge)
         familiarity = _fit_familiarity(captioner, held_out, regions)
         save_classifier(captioner.checkpoint, classifier)
         save_familiarity(captioner.checkpoint, familiarity)
-        share = _share_unfamiliar(familiarity, held_out, regions)
+        share = _share_unfamiliar(familiarity, classifier, rest, regions, sample)
         name = f"{split}, fitted on"
         reports.append(SupportReport(name, sample, held_out_scores(sample), classifier, share))
+        if foreign is not None and judge is not None:
+            name, scores = f"{split}, captions that people wrote", held_out_scores(foreign.sample)
+            reports.append(SupportReport(name, foreign.sample, scores, judge))
     if reported:
         references = classifier.reference_regions
         sample = collect(
-            model, vocabulary, options, reported, regions, references, show_progress=show_progress
+            model,
+            vocabulary,
+            options,
+            reported,
+            regions,
+            references,
+            classifier.detector,
+            show_progress=show_progress,
         )
         scores = combined_scores(sample, classifier)
-        share = _share_unfamiliar(familiarity, reported, regions)
+        share = _share_unfamiliar(familiarity, classifier, reported, regions, sample)
         reports.append(SupportReport(report_on, sample, scores, classifier, share))
+        if classifier.foreign is not None:
+            judge = classifier.foreign
+            others_wrote = collect_foreign(
+                *(model, vocabulary, reported, regions, references, classifier.detector),
+                judge.prior,
+                show_progress=show_progress,
+            )
+            if others_wrote is not None:
+                scores = combined_scores(others_wrote.sample, judge)
+                name = f"{report_on}, captions that people wrote"
+                reports.append(SupportReport(name, others_wrote.sample, scores, judge))
     return reports
 
 
@@ -156,12 +206,20 @@ def _fit_familiarity(
 
 
 def _share_unfamiliar(
-    familiarity: Familiarity | None, images: Sequence[CaptionedImage], cache: RegionCache
+    familiarity: Familiarity | None,
+    classifier: SupportClassifier,
+    images: Sequence[CaptionedImage],
+    cache: RegionCache,
+    sample: Sample,
 ) -> float | None:
+    """The share of pictures that are of another kind, or of whose caption little is found."""
     if familiarity is None:
         return None
-    called = [familiarity.unfamiliar(regions) for regions in _batches(images, cache)]
-    return float(np.mean(np.concatenate(called)))
+    called = np.concatenate([familiarity.unfamiliar(some) for some in _batches(images, cache)])
+    if classifier.detector is not None:
+        for picture, found in found_of_captions(sample).items():
+            called[picture] |= found < classifier.unsure
+    return float(np.mean(called))
 
 
 def _batches(images: Sequence[CaptionedImage], cache: RegionCache) -> Iterator[Regions]:

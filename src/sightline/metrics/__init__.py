@@ -12,6 +12,7 @@ from sightline.metrics.bleu import Bleu, bleu
 from sightline.metrics.bootstrap import Difference, compare, interval
 from sightline.metrics.chair import Chair, ObjectsNamed, chair, objects_named
 from sightline.metrics.cider import Cider, CiderD, cider, cider_d
+from sightline.metrics.clipscore import clipscore
 from sightline.metrics.corpus import Corpus, document_frequencies
 from sightline.metrics.diversity import Diversity, diversity, self_cider
 from sightline.metrics.frequencies import DocumentFrequencies
@@ -47,6 +48,7 @@ __all__ = [
     "chair",
     "cider",
     "cider_d",
+    "clipscore",
     "compare",
     "diversity",
     "document_frequencies",

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from sightline import extras
 from sightline.errors import DataError
@@ -9,6 +10,7 @@ from sightline.metrics.bertscore import bertscore
 from sightline.metrics.bleu import Bleu
 from sightline.metrics.chair import chair
 from sightline.metrics.cider import Cider, CiderD
+from sightline.metrics.clipscore import clipscore
 from sightline.metrics.corpus import Corpus
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.meteor.scorer import meteor
@@ -16,6 +18,7 @@ from sightline.metrics.rouge import RougeL
 from sightline.metrics.score import Metric, Score
 from sightline.metrics.spice.official import spice, spice_command
 from sightline.metrics.spice.spacy_parser import spice_spacy
+from sightline.pictures import Picture
 
 # Those that share one count of words and n-grams.
 _COUNTING = {
@@ -34,10 +37,14 @@ _READING: dict[str, Metric] = {
     "chair": chair,
 }
 
+# Those that look at the pictures, with weights that the user names.
+_SEEING = {"clipscore": "CLIPScore", "pac-s": "PAC-S"}
+
 # The optional part that a metric needs, if any.
 _EXTRAS = {"meteor": "meteor", "spice-spacy": "spice", "bertscore": "bertscore"}
 
-METRICS = (*_COUNTING, *_READING)
+METRICS = (*_COUNTING, *_READING, *_SEEING)
+REFERENCE_FREE = tuple(_SEEING)
 DEFAULT = ("bleu", "rouge-l", "cider-d", "cider")
 
 
@@ -47,13 +54,17 @@ def score(
     metrics: Sequence[str] = DEFAULT,
     frequencies: DocumentFrequencies | None = None,
     annotated: Sequence[Collection[str]] | None = None,
+    *,
+    pictures: Sequence[Picture] | None = None,
+    clip: Path | str | None = None,
 ) -> dict[str, Score]:
     """Score captions by each named metric, one of `METRICS`; the scores by their names.
 
     This is `sightline.score`. `references[i]` are the reference captions of the picture that
     `candidates[i]` describes. Every score has a `corpus` value and the values `per_image`. With
     `frequencies` CIDEr and CIDEr-D weigh n-grams by a saved corpus. `annotated` gives CHAIR the
-    COCO categories known to be in each picture, beside those its references name.
+    COCO categories known to be in each picture, beside those its references name. CLIPScore and
+    PAC-S need the `pictures`, and `clip`, the folder of a CLIP model.
 
     >>> import sightline
     >>> captions, references = ["a dog runs", "a cat"], [["a dog runs"], ["a cat sits", "the cat"]]
@@ -73,6 +84,10 @@ def score(
             result = _COUNTING[name](corpus)
         elif name == "chair":
             result = chair(candidates, references, annotated=annotated)
+        elif name in _SEEING:
+            if pictures is None or clip is None:
+                raise DataError(f"{name} needs the pictures, and the folder of a CLIP model")
+            result = clipscore(candidates, references, pictures, clip, name=_SEEING[name])
         else:
             result = _READING[name](candidates, references)
         scores += result if isinstance(result, tuple) else (result,)

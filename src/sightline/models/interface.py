@@ -55,6 +55,7 @@ class CaptionModel(nn.Module, ABC):
     """
 
     config: Any
+    lrp_epsilon = 0.01  # of the ε-rule, unless another is asked for: paper 4, section 4
 
     @abstractmethod
     def encode(self, regions: Regions) -> Memory:

@@ -19,6 +19,8 @@ class SpatialTransformerConfig(TransformerSizes):
     encoder_layers: Annotated[int, Range(0, 64)] = 2
     decoder_layers: Layers = 4
     feed_forward: Width = 1024
+    # τ = √(d_len + d_attn) as in eq. 2; without, √d_attn as in Vaswani et al. 2017.
+    scale_by_length: bool = True
     alignment: AlignmentConfig | None = None
 
     @property
@@ -30,7 +32,7 @@ class SpatialTransformerConfig(TransformerSizes):
             self.feed_forward,
             norm="post",
             attention_dropout=self.dropout,
-            scale_by_length=True,
+            scale_by_length=self.scale_by_length,
             alignment=self.alignment,
         )
 

@@ -100,19 +100,48 @@ class Transformer(CaptionModel):
         return BoxPlace(self.config.width) if self.config.region_position == "box" else None
 
     def encode(self, regions: Regions) -> Memory:
+        return self.remember(self.hidden(regions), regions.mask)
+
+    def hidden(self, regions: Regions) -> Tensor:
+        """h `(B, L, D)`: the regions as the encoder leaves them to the decoder."""
+        x = self._enter(regions)
+        for layer in self.encoder:
+            x = layer(x, regions.mask[:, None, None])
+        hidden: Tensor = self.norm(x)
+        return hidden
+
+    def remember(self, hidden: Tensor, mask: Tensor) -> Memory:
+        """What the decoder keeps of h; `mask` `(B, L)` says which regions there are."""
+        memory = {"visible": mask}
+        for i, layer in enumerate(self.decoder.layers):
+            assert isinstance(layer, DecoderLayer)
+            memory |= {f"{i}.{name}": t for name, t in layer.picture.remember(hidden).items()}
+        return memory
+
+    def self_attention(self, regions: Regions) -> Tensor:
+        """How regions look at regions in the encoder `(B, layers, heads, L, L)` (paper 3, fig. 1).
+
+        >>> model = Transformer(9, 5, TransformerConfig(8, 2, 1, 3, 16))
+        >>> regions = Regions(torch.ones(1, 4, 5), torch.ones(1, 4) > 0, torch.zeros(1, 4, 4))
+        >>> model.self_attention(regions).shape
+        torch.Size([1, 1, 2, 4, 4])
+        """
+        x, maps = self._enter(regions), []
+        for layer in self.encoder:
+            assert isinstance(layer, EncoderLayer)
+            x, attended = layer.look(x, regions.mask[:, None, None], weights=True)
+            assert attended.raw is not None
+            maps.append(attended.raw)
+        size = (len(x), 0, self.config.heads, x.shape[1], x.shape[1])
+        return torch.stack(maps, 1) if maps else x.new_empty(size)
+
+    def _enter(self, regions: Regions) -> Tensor:
+        """What goes into the first layer of the encoder."""
         x = self.project(regions.vectors)
         if self.place is not None:
             x = x + self.place(regions)
-        x = self.dropout(x)
-        visible = regions.mask[:, None, None]
-        for layer in self.encoder:
-            x = layer(x, visible)
-        x = self.norm(x)
-        memory = {"visible": regions.mask}
-        for i, layer in enumerate(self.decoder.layers):
-            assert isinstance(layer, DecoderLayer)
-            memory |= {f"{i}.{name}": t for name, t in layer.picture.remember(x).items()}
-        return memory
+        entering: Tensor = self.dropout(x)
+        return entering
 
     def start(self, memory: Memory, rows: int = 1) -> State:
         return self.decoder.start(len(memory["visible"]), rows)

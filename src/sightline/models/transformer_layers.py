@@ -105,11 +105,19 @@ class EncoderLayer(nn.Module):
         self.feed_forward, self.around_feed_forward = FeedForward(options), Residual(options)
 
     def forward(self, x: Tensor, visible: Tensor) -> Tensor:
+        return self.look(x, visible)[0]
+
+    def look(
+        self, x: Tensor, visible: Tensor, *, weights: bool = False
+    ) -> tuple[Tensor, AttentionOutput]:
+        """The layer's output, and its attention; with `weights`, how regions looked at others."""
         given = self.around_attention.enter(x)
-        attended: AttentionOutput = self.attention(given, self.attention.remember(given), visible)
+        attended: AttentionOutput = self.attention(
+            given, self.attention.remember(given), visible, weights=weights
+        )
         x = self.around_attention.leave(x, attended.output)
         said = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, said)
+        return self.around_feed_forward.leave(x, said), attended
 
 
 class Advanced(NamedTuple):

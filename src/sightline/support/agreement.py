@@ -1,9 +1,9 @@
 """How often a captioner that is asked again says a word again."""
 
 import functools
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from sightline.decoding.stepwise import SampleOptions, sample
 from sightline.models.interface import CaptionModel
@@ -19,9 +19,9 @@ _stem = functools.cache(stem)
 
 @torch.no_grad()
 def agreement(
-    model: CaptionModel, vocabulary: Vocabulary, regions: Regions, words: Tensor
-) -> Tensor:
-    """For words `(B, N)` of B pictures, the share of sampled captions that say them.
+    model: CaptionModel, vocabulary: Vocabulary, regions: Regions, words: Sequence[Sequence[str]]
+) -> list[list[float]]:
+    """For some words of each of B pictures, the share of sampled captions that say them.
 
     Another form of a word counts (`runs` for `running`). The samples of a picture depend on the
     picture alone: all pictures are sampled with the same random numbers.
@@ -29,9 +29,9 @@ def agreement(
     >>> from sightline.models.registry import create_model
     >>> model = create_model("transformer", 6, 5, {"width": 4, "heads": 2}).eval()
     >>> regions = Regions(torch.ones(1, 3, 5), torch.ones(1, 3) > 0, torch.zeros(1, 3, 4))
-    >>> shares = agreement(model, Vocabulary(("a", "dog")), regions, torch.tensor([[4, 5]]))
-    >>> shares.shape, bool((shares >= 0).all() and (shares <= 1).all())
-    (torch.Size([1, 2]), True)
+    >>> shares = agreement(model, Vocabulary(("a", "dog")), regions, [["a", "dog"]])
+    >>> [0 <= share <= 1 for share in shares[0]]
+    [True, True]
     """
     memory = model.encode(regions)
     said: list[list[set[str]]] = [[] for _ in words]  # the stems of each caption, of each picture
@@ -40,15 +40,9 @@ def agreement(
         for stems, captions in zip(
             said, sample(model, memory, options).tokens.tolist(), strict=True
         ):
-            stems += [
-                {_stem(vocabulary.words[word]) for word in caption if word >= len(SPECIAL)}
-                for caption in captions
-            ]
-    shares = [
-        [
-            sum(_stem(vocabulary.words[word]) in stems for stems in captions) / len(captions)
-            for word in row
-        ]
-        for row, captions in zip(words.tolist(), said, strict=True)
+            said_ids = [[word for word in caption if word >= len(SPECIAL)] for caption in captions]
+            stems += [{_stem(span.text) for span in vocabulary.spans(ids)} for ids in said_ids]
+    return [
+        [sum(_stem(word) in stems for stems in captions) / len(captions) for word in row]
+        for row, captions in zip(words, said, strict=True)
     ]
-    return torch.tensor(shares, device=words.device)

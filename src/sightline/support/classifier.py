@@ -4,20 +4,24 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from sightline.captions import DOUBTFUL, NOT_SUPPORTED, SEEN, Support
+from sightline.captions import Support
 from sightline.errors import CheckpointError, ConfigError
 from sightline.explain.targets import Targets
 from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
 from sightline.regions import Regions
 from sightline.support.agreement import agreement
-from sightline.support.logistic import Floats, Logistic
+from sightline.support.foreign import MEANING as FOREIGN_MEANING
+from sightline.support.foreign import ForeignClassifier
+from sightline.support.word_classifier import WordClassifier, weights_from_json
+from sightline.support.word_detector import WordDetector
 from sightline.support.word_scores import MEANING, word_scores
 from sightline.text.stop_words import is_content
 from sightline.text.vocabulary import PAD, START, Vocabulary
@@ -30,44 +34,39 @@ FILE = "support.safetensors"
 class WordScores:
     """The content words of some captions, and the single scores of each."""
 
-    places: list[list[int]]  # of each caption
+    places: list[list[int]]  # of each caption, among its words
+    texts: list[list[str]]
     scores: list[dict[str, float]]  # of all words, caption by caption
 
 
 @dataclass(frozen=True, eq=False)
-class SupportClassifier:
-    """A combination of single scores, fitted to one captioner by `support_fit`.
+class SupportClassifier(WordClassifier):
+    """The judge of a captioner's own words, fitted to it by `support.fit`.
 
-    It knows nothing of the word itself: only of what speaks for it.
+    Of the word itself it knows how common it is, if there is a detector; the rest is evidence.
+    `foreign` judges captions that others wrote; checkpoints of earlier versions have none.
 
+    >>> from sightline.support.logistic import Logistic
     >>> nothing = Regions(torch.zeros(2, 1, 3), torch.ones(2, 1) > 0, torch.zeros(2, 1, 4))
+    >>> import numpy as np
     >>> one = Logistic(np.zeros(1), np.ones(1), np.ones(1), 0.0)
     >>> classifier = SupportClassifier(("blank",), one, 0.8, 0.3, nothing)
     >>> classifier.classify([{"blank": 0.0}, {"blank": -2.0}])[1].verdict
     'not supported'
     """
 
-    names: tuple[str, ...]  # of the single scores
-    combination: Logistic
-    seen: float  # from this score on a word counts as seen
-    unsupported: float  # up to this score it counts as not supported
     reference_regions: Regions  # a blank, then other pictures
+    detector: WordDetector | None = None
+    unsure: float = float("-inf")  # mean log-odds of a caption's words, of which little was found
+    foreign: ForeignClassifier | None = None
 
-    def verdict(self, score: float) -> str:
-        """What a score is called."""
-        if score <= self.unsupported:
-            return NOT_SUPPORTED
-        return SEEN if score >= self.seen else DOUBTFUL
-
-    def classify(self, words: Sequence[dict[str, float]]) -> list[Support]:
-        """The support of words, of their single scores."""
-        if not words:
-            return []
-        scores = self.combination.predict(table(words, self.names))
-        return [
-            Support(score, self.verdict(score), {name: single_scores[name] for name in self.names})
-            for score, single_scores in zip(scores.tolist(), words, strict=True)
-        ]
+    def finds_little(self, regions: Regions, captions: Sequence[Sequence[str]]) -> list[bool]:
+        """Whether the detector finds little of what the caption of each picture says."""
+        if self.detector is None:
+            return [False] * len(captions)
+        said = [[word for word in caption if is_content(word)] for caption in captions]
+        rows = self.detector.scores(regions, said)
+        return [bool(row) and mean_log_odds(row) < self.unsure for row in rows]
 
     def check(
         self,
@@ -80,7 +79,9 @@ class SupportClassifier:
 
         Captions are word ids without start and end.
         """
-        checked: list[list[Support | None]] = [[None] * len(caption) for caption in captions]
+        checked: list[list[Support | None]] = [
+            [None] * len(vocabulary.spans(caption)) for caption in captions
+        ]
         for first in range(0, len(captions), BATCH):
             batch = slice(first, first + BATCH)
             scored = score_words(
@@ -89,6 +90,7 @@ class SupportClassifier:
                 regions[batch],
                 captions[batch],
                 self.reference_regions,
+                self.detector,
                 agree="agreement" in self.names,
             )
             rest = iter(self.classify(scored.scores))
@@ -104,35 +106,53 @@ def score_words(
     regions: Regions,
     captions: Sequence[Sequence[int]],
     reference_regions: Regions,
+    detector: WordDetector | None = None,
     *,
     agree: bool = True,
 ) -> WordScores:
     """The single scores of every content word, of one caption per picture.
 
-    Without `agree`, that which needs sampled captions is left out.
+    Without `agree`, that which needs sampled captions is left out; without a `detector`, what it
+    says.
     """
-    places = [
-        [place for place, word in enumerate(caption) if is_content(vocabulary.words[word])]
-        for caption in captions
+    words = [
+        [(place, span) for place, span in enumerate(vocabulary.spans(ids)) if is_content(span.text)]
+        for ids in captions
     ]
-    asked = max(map(len, places), default=0)
+    places = [[place for place, _ in row] for row in words]
+    texts = [[span.text for _, span in row] for row in words]
+    # The pieces of each word, and the number of its word among those of the caption.
+    pieces = [
+        [(piece, n) for n, (_, span) in enumerate(row) for piece in range(span.start, span.stop)]
+        for row in words
+    ]
+    asked = max(map(len, pieces), default=0)
     if not asked:
-        return WordScores(places, [])
+        return WordScores(places, texts, [])
     length = max(map(len, captions))
     tokens = torch.full((len(captions), length), PAD)
     for row, caption in zip(tokens, captions, strict=True):
         row[: len(caption)] = torch.tensor(caption)
-    # Captions with fewer words ask for their first one again.
-    index = torch.tensor([[*row, *[0] * (asked - len(row))] for row in places])
-    tokens, index = tokens.to(regions.mask.device), index.to(regions.mask.device)
+    # Captions with fewer words ask for their first one again, for a word that nobody reads.
+    spare = max(map(len, words))
+    filled = [[*row, *[(0, spare)] * (asked - len(row))] for row in pieces]
+    index, owners = torch.tensor(filled, device=regions.mask.device).unbind(-1)
+    tokens = tokens.to(regions.mask.device)
     given = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], 1)
-    words = tokens.gather(1, index)
-    values = word_scores(Targets(model, regions, given[:, None], index, words), reference_regions)
+    targets = Targets(model, regions, given[:, None], index, tokens.gather(1, index))
+    scores = {
+        name: rows.tolist()
+        for name, rows in word_scores(targets, reference_regions, owners).items()
+    }
     if agree:
-        values["agreement"] = agreement(model, vocabulary, regions, words)
-    scores = {name: rows.tolist() for name, rows in values.items()}
+        scores["agreement"] = agreement(model, vocabulary, regions, texts)
+    if detector is not None:
+        detected = detector.scores(regions, texts)
+        scores["detected"] = [[evidence for evidence, _ in row] for row in detected]
+        scores["frequency"] = [[prior for _, prior in row] for row in detected]
     return WordScores(
         places,
+        texts,
         [
             {name: rows[b][n] for name, rows in scores.items()}
             for b, row in enumerate(places)
@@ -141,28 +161,27 @@ def score_words(
     )
 
 
-def table(words: Sequence[dict[str, float]], names: Sequence[str]) -> Floats:
-    """The named scores `(words, names)`."""
-    return np.array([[scores[name] for name in names] for scores in words], np.float64)
+def mean_log_odds(words: Sequence[tuple[float, float]]) -> float:
+    """Of words with their evidence and prior, the mean of what both add up to."""
+    return float(np.mean([evidence + prior for evidence, prior in words]))
 
 
 def save_classifier(folder: Path, classifier: SupportClassifier) -> None:
     """Store it in a checkpoint folder: the reference regions as tensors, the rest as JSON."""
-    combination = classifier.combination
-    content = {
-        "names": classifier.names,
-        "mean": combination.mean.tolist(),
-        "scale": combination.scale.tolist(),
-        "weights": combination.weights.tolist(),
-        "bias": combination.bias,
-        "seen": classifier.seen,
-        "unsupported": classifier.unsupported,
-    }
+    content: dict[str, Any] = classifier.weights_to_json()
     tensors = {
         "vectors": classifier.reference_regions.vectors.half(),
         "mask": classifier.reference_regions.mask,
         "boxes": classifier.reference_regions.boxes,
     }
+    if classifier.detector is not None:
+        detector, content["stems"] = classifier.detector.pack()
+        content["unsure"] = classifier.unsure
+        tensors |= detector
+    if classifier.foreign is not None:
+        calibration = classifier.foreign.calibration
+        content["foreign"] = {**classifier.foreign.weights_to_json(), "calibration": calibration}
+        tensors["mentions"] = classifier.foreign.prior
     with atomic_write(folder / FILE, "wb") as file:
         file.write(save(tensors, {"support": json.dumps(content)}))
 
@@ -182,20 +201,26 @@ def load_classifier(folder: Path, device: torch.device | str = "cpu") -> Support
     try:
         with safe_open(path, "pt") as file:
             content = json.loads((file.metadata() or {})["support"])
-            vectors, mask, boxes = (file.get_tensor(n) for n in ("vectors", "mask", "boxes"))
-        if unknown := set(content["names"]).difference(MEANING):
-            raise ValueError(f"no score is called {unknown.pop()}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        vectors, mask, boxes = (tensors[name] for name in ("vectors", "mask", "boxes"))
+        stems = content.get("stems")
+        detector = WordDetector.unpack(stems, tensors).to(device) if stems else None
+        foreign = None
+        if "foreign" in content:
+            foreign = ForeignClassifier(
+                *weights_from_json(content["foreign"], list(FOREIGN_MEANING)),
+                tensors["mentions"].float().to(device),
+                tuple(content["foreign"]["calibration"]),
+            )
+        names = {*content["names"], *(foreign.names if foreign else ())}
+        if detector is None and "detected" in names:
+            raise ValueError("there is no detector")
         return SupportClassifier(
-            tuple(content["names"]),
-            Logistic(
-                np.array(content["mean"], np.float64),
-                np.array(content["scale"], np.float64),
-                np.array(content["weights"], np.float64),
-                float(content["bias"]),
-            ),
-            float(content["seen"]),
-            float(content["unsupported"]),
+            *weights_from_json(content, list(MEANING)),
             Regions(vectors.float(), mask, boxes).to(device),
+            detector,
+            float(content.get("unsure", "-inf")),
+            foreign,
         )
     except (OSError, SafetensorError, ValueError, LookupError, TypeError):
         raise CheckpointError(

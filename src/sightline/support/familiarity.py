@@ -15,7 +15,7 @@ from sightline.regions import Regions
 from sightline.support.logistic import Floats, fit_logistic
 
 FILE = "familiarity.safetensors"
-WARNED = 0.04  # the share of familiar pictures that may be called unfamiliar
+WARNED = 0.02  # the share of familiar pictures that may be called unfamiliar
 _HELD_OUT = 5  # every fifth familiar picture sets the threshold instead of the weights
 _PENALTY = 100.0  # a weight for each of a thousand numbers, fitted to some thousand pictures
 

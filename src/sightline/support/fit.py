@@ -19,12 +19,15 @@ from sightline.metrics.word_labels import label_words
 from sightline.models.interface import CaptionModel
 from sightline.progress import progress
 from sightline.regions import Regions
-from sightline.support.classifier import BATCH, SupportClassifier, score_words, table
+from sightline.support.classifier import BATCH, SupportClassifier, mean_log_odds, score_words
 from sightline.support.logistic import Floats, fit_logistic
+from sightline.support.word_classifier import WordClassifier, table
+from sightline.support.word_detector import WordDetector
 from sightline.text.vocabulary import END, PAD, Vocabulary
 
 OTHERS = 8  # other pictures that stand in for one
 FOLDS = 5
+UNSURE = 0.025  # the share of captions of which the detector is said to find little
 FEWEST = 10  # right words, and wrong ones, that can be fitted to
 
 
@@ -82,6 +85,7 @@ def collect(
     images: Sequence[CaptionedImage],
     cache: RegionCache,
     reference_regions: Regions,
+    detector: WordDetector | None = None,
     *,
     show_progress: bool = False,
 ) -> Sample:
@@ -100,10 +104,9 @@ def collect(
                 hypotheses = beam_search(model, model.encode(regions), options)
             best = hypotheses.tokens[:, 0].tolist()
             captions = [[word for word in row if word not in (END, PAD)] for row in best]
-            scored = score_words(model, vocabulary, regions, captions, reference_regions)
+            scored = score_words(model, vocabulary, regions, captions, reference_regions, detector)
             scores += scored.scores
-            for n, (caption, places) in enumerate(zip(captions, scored.places, strict=True)):
-                said = [vocabulary.words[caption[place]] for place in places]
+            for n, said in enumerate(scored.texts):
                 words += said
                 right += label_words(said, images[first + n].captions)
                 pictures += [first + n] * len(said)
@@ -114,7 +117,9 @@ def collect(
     return Sample(names, table(scores, names), np.array(right), np.array(pictures), tuple(words))
 
 
-def fit_classifier(sample: Sample, reference_regions: Regions) -> SupportClassifier:
+def fit_classifier(
+    sample: Sample, reference_regions: Regions, detector: WordDetector | None = None
+) -> SupportClassifier:
     """The classifier of a captioner: weights, and the scores from which its verdicts change."""
     right = int(sample.right.sum())
     wrong = len(sample.right) - right
@@ -125,7 +130,22 @@ def fit_classifier(sample: Sample, reference_regions: Regions) -> SupportClassif
         )
     seen, unsupported = thresholds(held_out_scores(sample), sample.right)
     combination = fit_logistic(sample.scores, sample.right)
-    return SupportClassifier(sample.names, combination, seen, unsupported, reference_regions)
+    unsure = float("-inf")
+    if detector is not None:
+        unsure = float(np.quantile([*found_of_captions(sample).values()], UNSURE))
+    return SupportClassifier(
+        sample.names, combination, seen, unsupported, reference_regions, detector, unsure
+    )
+
+
+def found_of_captions(sample: Sample) -> dict[int, float]:
+    """For each picture, the mean log-odds that the detector gives the words of its caption."""
+    columns = [sample.names.index(name) for name in ("detected", "frequency")]
+    rows = sample.scores[:, columns]
+    return {
+        int(picture): mean_log_odds(rows[sample.pictures == picture].tolist())
+        for picture in np.unique(sample.pictures)
+    }
 
 
 def held_out_scores(sample: Sample) -> Floats:
@@ -139,7 +159,7 @@ def held_out_scores(sample: Sample) -> Floats:
     return scores
 
 
-def combined_scores(sample: Sample, classifier: SupportClassifier) -> Floats:
+def combined_scores(sample: Sample, classifier: WordClassifier) -> Floats:
     """The score that a classifier gives each word."""
     return classifier.combination.predict(
         sample.scores[:, [*map(sample.names.index, classifier.names)]]
@@ -193,7 +213,7 @@ def auc_table(sample: Sample, combined: Floats) -> list[Auc]:
 
 
 def verdict_counts(
-    classifier: SupportClassifier, combined: Floats, right: NDArray[np.bool_]
+    classifier: WordClassifier, combined: Floats, right: NDArray[np.bool_]
 ) -> dict[str, tuple[int, int]]:
     """For each verdict how many words have it, and how many of them are right."""
     given = np.array([classifier.verdict(score) for score in combined])

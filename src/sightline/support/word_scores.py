@@ -3,7 +3,7 @@
 All are higher for a word that the picture supports better, none depends on later words, and each
 exists for every captioner (but for the gate, which is where there is one). They cost one LRP pass
 to the regions and three teacher-forced passes, for all words of all captions at once, and the
-captions that are sampled for `agreement`.
+captions that are sampled for `agreement`. (`detected` and `frequency` come from `word_detector`.)
 """
 
 import torch
@@ -28,13 +28,19 @@ MEANING = {
     "other_picture": "probability lost when it is replaced by other pictures",
     "log_probability": "log-probability of the word",
     "agreement": "share of captions sampled from the captioner that say the word",
+    "detected": "evidence of a detector of words that reads no caption, in log-odds",
+    "frequency": "how common the word is: log-odds among training pictures, a prior, not evidence",
 }
 
 
-def word_scores(targets: Targets, reference_regions: Regions) -> dict[str, Tensor]:
+def word_scores(
+    targets: Targets, reference_regions: Regions, owners: Tensor | None = None
+) -> dict[str, Tensor]:
     """The scores `(B, N)` of the words asked for; `MEANING` says what each is.
 
     `reference_regions` are what the picture is replaced by: a blank first, then other pictures.
+    Where the targets are pieces of words, `owners` `(B, N)` are the numbers of their words, and
+    the scores are those of words: as likely as all their pieces together, as relevant as their sum.
 
     >>> from sightline.models.registry import create_model
     >>> model = create_model("transformer", 6, 5, {"width": 4, "heads": 2}).eval()
@@ -44,29 +50,47 @@ def word_scores(targets: Targets, reference_regions: Regions) -> dict[str, Tenso
     >>> abs(scores["blank"].item()) < 1e-5  # a blank that is the picture itself
     True
     """
-    relevance = lrp(targets).regions
+    if owners is None:
+        owners = torch.arange(targets.places.shape[1], device=targets.places.device)
+        owners = owners.expand_as(targets.places)
+    relevance = _sum(lrp(targets).regions, owners)
     visible = targets.regions.mask[:, None]
     with torch.no_grad():
         unrolled: Unrolled = targets.model(targets.regions, targets.tokens)
-        log_probs = _log_probs(unrolled.logits.transpose(0, 1), targets)[0]
-        replaced = _log_probs(_logits_of(targets, reference_regions), targets).exp()
+        log_probs = _sum(_log_probs(unrolled.logits.transpose(0, 1), targets)[0], owners)
+        replaced = _log_probs(_logits_of(targets, reference_regions), targets)
+        replaced = torch.stack([_sum(each, owners) for each in replaced]).exp()
         attention = unrolled.attention[:, 0].gather(1, _along(targets.places, unrolled.attention))
+        of_piece = relevance.gather(1, _along(owners, relevance))  # each has its word's
         # Probabilities, not their logarithms: what a picture makes of an unlikely word says little.
         scores = {
             "relevance_mean": relevance.sum(-1) / visible.sum(-1),
             "relevance_max": relevance.masked_fill(~visible, float("-inf")).amax(-1),
             "relevance_sign": relevance.clamp(min=0).sum(-1)
             / relevance.abs().sum(-1).clamp(min=1e-12),
-            "attention_max": attention.amax(-1),
-            "occlusion": log_probs.exp() - _occluded(targets, relevance).exp(),
+            "attention_max": _mean(attention, owners).amax(-1),
+            "occlusion": log_probs.exp() - _sum(_occluded(targets, of_piece), owners).exp(),
             "blank": log_probs.exp() - replaced[0],
             "other_picture": log_probs.exp() - replaced[1:].mean(0),
             "log_probability": log_probs,
         }
         gate = _gate(unrolled.signals)
         if gate is not None:
-            scores["gate"] = gate[:, 0].gather(1, targets.places)
+            scores["gate"] = _mean(gate[:, 0].gather(1, targets.places), owners)
     return {name: scores[name] for name in MEANING if name in scores}
+
+
+def _sum(values: Tensor, owners: Tensor) -> Tensor:
+    """Values `(B, N, ...)` of pieces, added up for the words that they belong to."""
+    words = int(owners.max()) + 1
+    index = owners.view(*owners.shape, *(1,) * (values.dim() - 2)).expand_as(values)
+    shape = (len(values), words, *values.shape[2:])
+    return values.new_zeros(shape).scatter_add(1, index, values)
+
+
+def _mean(values: Tensor, owners: Tensor) -> Tensor:
+    pieces = _sum(torch.ones_like(values), owners)
+    return _sum(values, owners) / pieces.clamp(min=1)
 
 
 def _gate(signals: dict[str, Tensor]) -> Tensor | None:

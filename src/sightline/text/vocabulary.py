@@ -2,13 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sightline.errors import DataError
 from sightline.text.tokenizer import tokenize
 
 PAD, START, END, UNKNOWN = range(4)
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")
+
+
+class Span(NamedTuple):
+    """A word of a caption, and which of the caption's ids it is made of."""
+
+    text: str
+    start: int
+    stop: int
 
 
 class Vocabulary:
@@ -22,6 +30,8 @@ class Vocabulary:
     >>> vocabulary.decode([1, 4, 5, 6, 2, 0])
     'a dog runs'
     """
+
+    whole_words = True  # False: a word may be made of several ids
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = (*SPECIAL, *words)
@@ -70,6 +80,14 @@ class Vocabulary:
         """The ids of a caption's tokens, without start and end."""
         return [self.id(token) for token in tokenize(caption)]
 
+    def encode_word(self, word: str, *, first: bool = False) -> list[int]:
+        """The ids of a word within a caption, or at its beginning: here one."""
+        return [self.id(word)]
+
+    def spellings(self, word: str) -> tuple[int, ...]:
+        """All ids that are this word alone."""
+        return (self._ids[word],)
+
     def decode(self, ids: Iterable[int]) -> str:
         """The words of some ids up to `<end>`; start and padding are left out."""
         words = []
@@ -79,6 +97,18 @@ class Vocabulary:
             if i not in (PAD, START):
                 words.append(self.words[i])
         return " ".join(words)
+
+    def spans(self, ids: Sequence[int]) -> list[Span]:
+        """The words of a caption's ids, without start, end and padding. Here each id is a word.
+
+        >>> Vocabulary(["a", "dog"]).spans([4, 5])
+        [Span(text='a', start=0, stop=1), Span(text='dog', start=1, stop=2)]
+        """
+        return [Span(self.words[word], place, place + 1) for place, word in enumerate(ids)]
+
+    def complete_words(self) -> list[tuple[str, int]]:
+        """The words that are one id each, with it."""
+        return list(self._ids.items())
 
     def to_json(self) -> list[str]:
         """What a checkpoint keeps: the words, without the special ones."""

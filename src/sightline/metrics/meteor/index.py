@@ -210,9 +210,10 @@ def read(path: Path) -> Index | None:
             .reshape(entry["shape"])
             for name, entry in header.items()
         }
-    except (OSError, ValueError, KeyError):  # none, or cut short, or not one of ours
+    # None, or cut short, or not one of ours: then it is built again.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return arrays, lists
+    return (arrays, lists) if isinstance(lists, dict) else None
 
 
 def read_or_build(source: Source, path: Path) -> Index:
