@@ -31,15 +31,19 @@ class Multipliers(NamedTuple):
     words: list[WordVectors]
     length: int  # T, the number of given words
     absorbed: Tensor | None  # (N, 2, B)
+    # Regions `(B, L, D)` after the last norm of the captioner's own encoder, with their multipliers
+    # `(N, B, L, D)`; None if it has no such norm.
+    normalised: tuple[Tensor, Tensor] | None
 
 
 def backward_to_regions(targets: Targets, mode: GradientMode) -> Multipliers:
     """From the logits asked for to the regions and to the vectors of the words before."""
     total, vectors = _trace(targets, mode)
     words = [leaf for leaf, _ in mode.words]
-    absorbed = mode.absorbed
-    inputs = [vectors, *words] if absorbed is None else [vectors, *words, absorbed]
-    multipliers = _backward(total, inputs)
+    absorbed, normalised = mode.absorbed, mode.normalised
+    further = [tensor for tensor in (absorbed, normalised) if tensor is not None]
+    multipliers = _backward(total, [vectors, *words, *further])
+    of_further = list(multipliers[1 + len(words) :])
     return Multipliers(
         total.detach().T,
         multipliers[0],
@@ -48,7 +52,8 @@ def backward_to_regions(targets: Targets, mode: GradientMode) -> Multipliers:
             for (leaf, positions), c in zip(mode.words, multipliers[1:], strict=False)
         ],
         targets.tokens.shape[2],
-        None if absorbed is None else multipliers[-1],
+        None if absorbed is None else of_further[0],
+        None if normalised is None else (normalised.detach(), of_further[-1]),
     )
 
 
@@ -62,6 +67,7 @@ def _trace(targets: Targets, mode: GradientMode) -> tuple[Tensor, Tensor]:
     # Weights are constants here, whoever trains them elsewhere.
     constants = {name: parameter.detach() for name, parameter in model.named_parameters()}
     mode.positions.follow(targets.tokens)
+    mode.grid = given.mask.shape
     with torch.enable_grad(), mode:
         unrolled: Unrolled = functional_call(model, constants, (regions, targets.tokens))
     with torch.enable_grad():
@@ -118,10 +124,9 @@ def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tenso
     assert targets.x is not None
     x = targets.x.detach().requires_grad_()
     with torch.enable_grad(), mode:
-        grid = targets.encoder.features(x)
-    word_multipliers = torch.unflatten(c.transpose(2, 3), 3, grid.shape[2:])
+        vectors = targets.encoder.vectors(x)
     with torch.enable_grad():
-        ends = [(grid * multipliers).sum() for multipliers in word_multipliers]
+        ends = [(vectors * multipliers).sum() for multipliers in c]
     return torch.stack([torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends])
 
 

@@ -56,6 +56,29 @@ def _additive_energy(
     return squash(keys[:, None] + query[:, :, None]) @ vector
 
 
+def masked_scatter(base: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`masked_scatter`, of which the gradients of all words can be had at once.
+
+    >>> base, mask = torch.zeros(3), torch.tensor([True, False, True])
+    >>> masked_scatter(base, mask, torch.tensor([[1.0], [2.0]])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    mask = mask.expand_as(base)
+    places = mask.flatten().nonzero().flatten()
+    kept = base.masked_fill(mask, 0)
+    scattered = (
+        torch.zeros_like(kept).flatten().index_copy(0, places, source.flatten()[: len(places)])
+    )
+    return kept + scattered.view_as(kept)
+
+
+def _indices(index: Any) -> Any:
+    """An index without masks, which gradients of all words at once cannot be taken of."""
+    if isinstance(index, Tensor) and index.dtype == torch.bool:
+        return index.nonzero(as_tuple=True)
+    return index
+
+
 # Layers that are made of operations which have rules of their own.
 PLAIN_LAYERS: dict[str, Callable[..., Any]] = {
     **PLAIN_RECURRENCE,
@@ -64,6 +87,7 @@ PLAIN_LAYERS: dict[str, Callable[..., Any]] = {
 PLAIN_FORMS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": attend,
     "additive_energy": _additive_energy,
+    "masked_scatter": masked_scatter,
     **PLAIN_LAYERS,
 }
 
@@ -81,6 +105,9 @@ class GradientMode(TorchFunctionMode):
         # Vectors `(..., D)` that were looked up, and which word each is of `(...)`.
         self.words: list[tuple[Tensor, Tensor]] = []
         self.absorbed: Tensor | None = None  # an input whose gradient is what went nowhere
+        self.grid: tuple[int, ...] = ()  # (B, L) of the regions that are followed
+        # Regions `(B, L, D)` as the captioner's own encoder leaves them, after its last norm.
+        self.normalised: Tensor | None = None
 
     def __torch_function__(
         self,
@@ -110,19 +137,28 @@ class GradientMode(TorchFunctionMode):
         vectors = vectors.detach()
         places = (self.positions.find(operand) for operand in operands)
         positions = next((place for place in places if place is not None), None)
-        if positions is not None:
-            self.words.append((vectors.requires_grad_(), positions))
-        return vectors
+        if positions is None:
+            return vectors
+        if not vectors.is_floating_point():  # ids of another kind, or several for each word
+            self.positions.translate(vectors, positions)
+            return vectors
+        self.words.append((vectors.requires_grad_(), positions))
+        return vectors.clone()  # which may be changed in place, as an input may not
 
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """What an operation gives under this mode."""
+        if name == "__setitem__" and len(args) == 3:
+            return function(args[0], _indices(args[1]), args[2])
         plain = PLAIN_FORMS.get(name)
         if plain is not None:
             with contextlib.suppress(NotApplicableError):  # torch's own has gradients, too
                 return plain(*args, **kwargs)
-        return function(*args, **kwargs)
+        output = function(*args, **kwargs)
+        if name == "layer_norm" and not self.words and output.shape[:-1] == self.grid:
+            self.normalised = output if output.requires_grad else None
+        return output
 
 
 class GuidedMode(GradientMode):

@@ -42,9 +42,11 @@ def gradient_input(targets: Targets) -> Attribution:
 def grad_cam(targets: Targets) -> Attribution:
     """Grad-CAM over the regions (Selvaraju et al. 2017; paper 4, section 3.3).
 
-    A channel weighs as much as its mean gradient. What speaks against a word is kept: clamped at
-    zero it is the published method. Between the centres of regions it is interpolated, as
-    published. For words, the summed gradient of their vectors.
+    A channel weighs as much as its mean gradient. Of a captioner with an encoder of its own (a
+    Transformer), regions are taken after the last norm of it: before a norm, a region and its
+    gradient are at right angles, for the norm undoes whatever would make the region larger. What
+    speaks against a word is kept: clamped at zero it is the published method. Between the centres
+    of regions it is interpolated, as published. For words, the summed gradient of their vectors.
     """
     multipliers = backward_to_regions(targets, GradientMode())
     cam = _cam(targets, multipliers)
@@ -94,10 +96,10 @@ def _size(numbers: Maps, signed: bool) -> Maps:
 
 
 def _cam(targets: Targets, multipliers: Multipliers) -> Tensor:
+    vectors, gradients = multipliers.normalised or (targets.regions.vectors, multipliers.regions)
     visible = targets.regions.mask[..., None]
-    weights = (multipliers.regions * visible).sum(2) / visible.sum(1)  # (N, B, D)
-    vectors = targets.regions.vectors * visible
-    return (weights.transpose(0, 1) @ vectors.transpose(1, 2)).detach()
+    weights = (gradients * visible).sum(2) / visible.sum(1)  # (N, B, D)
+    return (weights.transpose(0, 1) @ (vectors * visible).transpose(1, 2)).detach()
 
 
 def _interpolate(targets: Targets, cam: Tensor) -> Tensor | None:
@@ -105,7 +107,9 @@ def _interpolate(targets: Targets, cam: Tensor) -> Tensor | None:
     if targets.x is None:
         return None
     assert targets.encoder is not None
-    grid = torch.unflatten(cam, 2, targets.encoder.grid)
+    height, width = targets.encoder.grid
+    # (Tokens of the whole picture, which some encoders have, come first and have no cell.)
+    grid = torch.unflatten(cam[..., -height * width :], 2, (height, width))
     return interpolate(grid, (targets.x.shape[2], targets.x.shape[3]))
 
 

@@ -18,15 +18,15 @@ from sightline.explain.gradients import (
     guided_grad_cam,
 )
 from sightline.explain.lrp.contrastive import contrastive_lrp
-from sightline.explain.lrp.method import lrp
+from sightline.explain.lrp.method import attn_lrp, lrp
 from sightline.explain.occlusion import occlusion
-from sightline.explain.targets import Target, Targets, find_targets
+from sightline.explain.targets import Target, Targets, WordTarget, find_targets
 from sightline.explain.upsampling import upsample, upsample_boxes
 from sightline.explanation import Explanation
 from sightline.models.interface import CaptionModel
 from sightline.plugins import Registry
 from sightline.regions import Regions
-from sightline.text.vocabulary import PAD, START, Vocabulary
+from sightline.text.vocabulary import PAD, SPECIAL, START, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,14 @@ _METHODS = {
         "Contrastive LRP gives regions and previous words the same parts of the word's score as "
         "LRP does. Its heatmap leaves out what previous words already rest on, so that it shows "
         "what this word adds.",
+        adds_up=True,
+        finer=True,
+    ),
+    "attn_lrp": Method(
+        attn_lrp,
+        "AttnLRP",
+        "AttnLRP is LRP that also passes the word's score back through the attention, so that it "
+        "shows why the captioner looked where it did. Its parts add up to the score.",
         adds_up=True,
         finer=True,
     ),
@@ -137,6 +145,8 @@ def explain_captions(
     method: str = "lrp",
     pictures: Sequence[EncodedPicture] = (),
     encoder: Encoder | None = None,
+    *,
+    pixels: bool | None = None,
     **options: Any,
 ) -> list[list[Explanation]]:
     """Explain why captions, one for each picture, have their words, or do not have others.
@@ -144,6 +154,7 @@ def explain_captions(
     Captions are word ids without start and end. `words` selects the targets, as described in
     `find_targets`. `options` are passed to the method. Without `pictures` and the `encoder` that
     made their regions, explanations end at the regions; so do those of an encoder without pixels.
+    `pixels` asks to go on to them, or not to; by default the encoder decides.
 
     >>> from sightline.models.registry import create_model
     >>> model = create_model("soft_attention", 6, 5, {"state_width": 4}).eval()
@@ -155,28 +166,104 @@ def explain_captions(
     """
     attribute = find_method(method).attribute
     targets = [find_targets(words, caption, vocabulary) for caption in captions]
+    shown: Sequence[EncodedPicture | None] = pictures or [None] * len(captions)
+    # The pieces of a word that is not said follow each other in no caption that is given.
+    spelled = [
+        [n for n, target in enumerate(of_caption) if _is_spelled_elsewhere(target, caption)]
+        for caption, of_caption in zip(captions, targets, strict=True)
+    ]
+    if any(spelled):
+        return _explain_spelled(
+            model,
+            vocabulary,
+            regions,
+            captions,
+            targets,
+            spelled,
+            method,
+            shown,
+            encoder,
+            pixels,
+            options,
+        )
     # No word is explained by later ones: they are left out.
     tokens = [
-        [START, *caption][: max((place for place, _ in of_caption), default=0) + 1]
+        [START, *caption][: max((t.start + len(t.ids) for t in of_caption), default=1)]
         for caption, of_caption in zip(captions, targets, strict=True)
     ]
     if not any(targets):
         return [[] for _ in targets]
     device = regions.vectors.device
+    pieces = [
+        [(target.start + n, piece) for target in of_caption for n, piece in enumerate(target.ids)]
+        for of_caption in targets
+    ]
     # Shorter captions are filled up with nothing, fewer targets with one that is not answered.
-    places, ids = _rectangle([t or [(0, PAD)] for t in targets], (0, PAD), device).unbind(-1)
+    places, ids = _rectangle([p or [(0, PAD)] for p in pieces], (0, PAD), device).unbind(-1)
     x = None
-    if encoder is not None and encoder.sees_pixels and pictures:
+    goes_on = pixels if pixels is not None else encoder is None or not encoder.stops_at_regions
+    if encoder is not None and encoder.sees_pixels and pictures and goes_on:
         x = encoder.normalise(torch.cat([picture.pixels for picture in pictures]))
     tensors = Targets(
         model, regions, _rectangle(tokens, PAD, device)[:, None], places, ids, encoder, x
     )
     attribution = attribute(tensors, **options)
-    shown: Sequence[EncodedPicture | None] = pictures or [None] * len(captions)
     return [
-        _describe(method, vocabulary, attribution, regions, b, tokens[b], targets[b], shown[b])
+        _describe(method, vocabulary, attribution, regions, b, captions[b], targets[b], shown[b])
         for b in range(len(captions))
     ]
+
+
+def _is_spelled_elsewhere(target: WordTarget, caption: Sequence[int]) -> bool:
+    _, _, start, ids = target
+    return len(ids) > 1 and tuple(caption[start : start + len(ids)]) != ids
+
+
+def _explain_spelled(
+    model: CaptionModel,
+    vocabulary: Vocabulary,
+    regions: Regions,
+    captions: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[WordTarget]],
+    spelled: Sequence[Sequence[int]],
+    method: str,
+    shown: Sequence[EncodedPicture | None],
+    encoder: Encoder | None,
+    pixels: bool | None,
+    options: dict[str, Any],
+) -> list[list[Explanation]]:
+    """Each word of several pieces that is not said, as the end of a caption that says it."""
+
+    def explain(b: int, caption: Sequence[int], asked: Sequence[Target]) -> list[Explanation]:
+        picture = shown[b]
+        return explain_captions(
+            model,
+            vocabulary,
+            regions[[b]],
+            [caption],
+            asked,
+            method,
+            [] if picture is None else [picture],
+            encoder,
+            pixels=pixels,
+            **options,
+        )[0]
+
+    explained = []
+    for b, (caption, of_caption) in enumerate(zip(captions, targets, strict=True)):
+        asked: list[Target] = [
+            (t.place, t.text) for n, t in enumerate(of_caption) if n not in spelled[b]
+        ]
+        others = iter(explain(b, caption, asked))
+        explained.append(
+            [
+                explain(b, [*caption[: target.start], *target.ids], [target.place])[0]
+                if n in spelled[b]
+                else next(others)
+                for n, target in enumerate(of_caption)
+            ]
+        )
+    return explained
 
 
 def _rectangle(rows: Sequence[Sequence[Any]], filling: Any, device: torch.device) -> Tensor:
@@ -191,32 +278,46 @@ def _describe(
     attribution: Attribution,
     regions: Regions,
     b: int,
-    tokens: Sequence[int],
-    targets: Sequence[tuple[int, int]],
+    caption: Sequence[int],
+    targets: Sequence[WordTarget],
     picture: EncodedPicture | None,
 ) -> list[Explanation]:
-    """The explanations of picture `b`."""
+    """The explanations of picture `b`. A word's relevance is the sum of its pieces'."""
     heatmaps = None if picture is None else _upsample(attribution, regions, picture, b)
     visible = regions.mask[b]
     boxes = tuple(tuple(box) for box in regions.boxes[b][visible].tolist())
-    return [
-        Explanation(
-            method=method,
-            word=vocabulary.words[word],
-            place=place,
-            total=float(attribution.total[b, n]),
-            regions=attribution.regions[b, n][visible].float().cpu().numpy(),
-            boxes=boxes,
-            previous=tuple(vocabulary.words[token] for token in tokens[: place + 1]),
-            words=attribution.words[b, n, : place + 1].float().cpu().numpy(),
-            heatmap=None if heatmaps is None else heatmaps[n].float().cpu().numpy(),
-            bias=_number(attribution.bias, b, n),
-            epsilon=_number(attribution.epsilon, b, n),
-            encoder=_number(attribution.encoder, b, n),
-            picture=None if picture is None else picture.image,
+    spans = vocabulary.spans(caption)
+    explanations = []
+    first = 0
+    for place, text, start, ids in targets:
+        rows = slice(first, first + len(ids))
+        first += len(ids)
+        of_pieces = attribution.words[b, rows].sum(0)
+        previous = [
+            of_pieces[0],
+            *(of_pieces[1 + span.start : 1 + span.stop].sum() for span in spans[:place]),
+        ]
+        # What later pieces owe to the word's own first ones is of no other word.
+        of_itself = float(of_pieces[1 + start : start + len(ids)].sum())
+        heatmap = None if heatmaps is None else heatmaps[rows].sum(0)
+        explanations.append(
+            Explanation(
+                method=method,
+                word=text,
+                place=place,
+                total=float(attribution.total[b, rows].sum()),
+                regions=attribution.regions[b, rows].sum(0)[visible].float().cpu().numpy(),
+                boxes=boxes,
+                previous=(SPECIAL[START], *(span.text for span in spans[:place])),
+                words=torch.stack(previous).float().cpu().numpy(),
+                heatmap=None if heatmap is None else heatmap.float().cpu().numpy(),
+                bias=_number(attribution.bias, b, rows) + of_itself,
+                epsilon=_number(attribution.epsilon, b, rows),
+                encoder=_number(attribution.encoder, b, rows),
+                picture=None if picture is None else picture.image,
+            )
         )
-        for n, (place, word) in enumerate(targets)
-    ]
+    return explanations
 
 
 def _upsample(
@@ -228,5 +329,5 @@ def _upsample(
     return upsample_boxes(attribution.regions[b], regions.boxes[b], picture.size)
 
 
-def _number(absorbed: Tensor | None, b: int, n: int) -> float:
-    return 0.0 if absorbed is None else float(absorbed[b, n])
+def _number(absorbed: Tensor | None, b: int, rows: slice) -> float:
+    return 0.0 if absorbed is None else float(absorbed[b, rows].sum())

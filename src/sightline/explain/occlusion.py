@@ -41,7 +41,7 @@ def _without(targets: Targets, hidden: range) -> list[Tensor]:
         vectors, mask = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     else:
         x = torch.cat([_cover(targets.encoder, targets.x, region) for region in hidden])
-        vectors = targets.encoder.features(x).flatten(2).transpose(1, 2)
+        vectors = targets.encoder.vectors(x)
         mask = targets.regions.mask.repeat(len(hidden), 1)
     together = Regions(vectors, mask, targets.regions.boxes.repeat(len(hidden), 1, 1))
     logits = targets.model(together, targets.tokens.repeat(len(hidden), 1, 1)).logits

@@ -41,6 +41,11 @@ class WordPositions:
         held = self._twins.get(id(tensor))
         return None if held is None else held[1]
 
+    def translate(self, ids: Tensor, places: Tensor) -> None:
+        """These ids were looked up for words at `places`: one for each, or a row of several."""
+        trailing = (1,) * (ids.dim() - places.dim())
+        self._keep(ids, places.view(*places.shape, *trailing).expand_as(ids))
+
     def concerns(self, name: str, args: tuple[Any, ...]) -> bool:
         """Whether an operation moves words."""
         if not self._twins or not args or not (name in _MOVES or name == "unique"):

@@ -2,9 +2,12 @@
 
 from functools import partial
 
+from sightline.adapters.source import find_source
+from sightline.adapters.wrap import load_parts
 from sightline.encoders.registry import ENCODERS
 from sightline.errors import ConfigError
 from sightline.explain.methods import METHODS
+from sightline.laws.adapters import check_adapter
 from sightline.laws.encoders import ENCODER_LAWS, EncoderCase
 from sightline.laws.explanations import EXPLAINABLE, METHOD_LAWS, MethodCase
 from sightline.laws.law import Verdict, judge
@@ -18,10 +21,14 @@ from sightline.training.objectives.registry import OBJECTIVES
 def check_plugin(module: str) -> list[Verdict]:
     """Run the laws on every captioner, objective, method and encoder of a plug-in's module.
 
+    Of `hf:FOLDER`, a captioner of transformers, the laws of adapters.
+
     >>> check_plugin("json")
     Traceback (most recent call last):
     sightline.errors.ConfigError: plug-in json: it has no MODELS, OBJECTIVES, METHODS or ENCODERS
     """
+    if (source := find_source(module)) is not None:
+        return check_adapter(str(source), load_parts(source.name))
     use_plugin(module)
     verdicts: list[Verdict] = []
     for name in entries_of(module, "models"):

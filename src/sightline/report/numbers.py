@@ -4,6 +4,7 @@ from sightline.captions import Word
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
 from sightline.report.wording import likelihood, percent
+from sightline.support.foreign import MEANING as FOREIGN_MEANING
 from sightline.support.word_scores import MEANING
 
 _SIGNALS = {
@@ -31,7 +32,8 @@ def numbers_of_word(word: Word) -> list[dict[str, str]]:
         meaning = "how likely it is that the picture supports the word, by the scores that follow"
         rows.append(_row("support", percent(word.support.score), meaning))
         for name, value in word.support.evidence.items():
-            rows.append(_row(name, f"{value:.3g}", MEANING.get(name, "a score of the check")))
+            meaning = (FOREIGN_MEANING | MEANING).get(name, "a score of the check")
+            rows.append(_row(name, f"{value:.3g}", meaning))
     return rows
 
 

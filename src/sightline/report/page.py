@@ -18,8 +18,8 @@ from sightline.report import colours
 from sightline.report.page_data import index_data, page_data
 from sightline.report.report import Report
 
-SCRIPTS = ("dom", "heat", "caption", "whynot", "sections", "report", "index", "start")
-STYLES = ("theme", "report", "index")
+PARTS = ("dom", "heat", "caption", "whynot", "sections", "report", "index", "audit")
+STYLES = ("theme", "report", "index", "audit")
 
 
 def render_page(report: Report, *, index: str | None = None) -> str:
@@ -46,13 +46,28 @@ def render_index(entries: Sequence[dict[str, Any]]) -> str:
     return _render(f"Captions of {len(entries)} pictures", f"<ul>{links}</ul>", index_data(entries))
 
 
-def script() -> str:
-    """The renderer. `sightline.showReport(element, data)` shows what `page_data` gives.
+def render_audit(document: dict[str, Any]) -> str:
+    """The report of an audit, of its document with a thumbnail for each picture.
 
-    >>> "sightline.showReport" in script()
+    >>> "<title>Audit of vendor" in render_audit({"title": "Audit of vendor", "headline": ""})
     True
     """
-    return "\n".join(_resource(f"{name}.js") for name in SCRIPTS)
+    title, headline = escape(document["title"]), escape(document["headline"])
+    return _render(document["title"], f"<h1>{title}</h1><p>{headline}</p>", document)
+
+
+def parts() -> str:
+    """The renderer. `sightline.showReport(element, data)` shows what `page_data` gives.
+
+    >>> "sightline.showReport" in parts()
+    True
+    """
+    return "\n".join(_resource(f"{name}.js") for name in PARTS)
+
+
+def script() -> str:
+    """The renderer, and what lets it show the data of the page it is in."""
+    return parts() + "\n" + _resource("start.js")
 
 
 def style() -> str:

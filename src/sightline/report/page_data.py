@@ -4,12 +4,10 @@ Pictures and heatmaps are data URIs. A heatmap is a grey PNG of signed relevance
 colours. Every sentence is made here; the page only lays them out.
 """
 
-import functools
-import json
+import dataclasses
 import math
 import shlex
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from PIL import Image
@@ -18,6 +16,7 @@ from sightline.captions import NOT_SUPPORTED, Counterfactual, Word
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
 from sightline.report import colours, sentences
+from sightline.report.benchmark import describe_method, describe_source
 from sightline.report.embedding import jpeg_uri, png_uri
 from sightline.report.heatmaps import Heatmap, fit, heatmap
 from sightline.report.numbers import numbers_of_explanation, numbers_of_word
@@ -40,9 +39,6 @@ def page_data(report: Report) -> dict[str, Any]:
     >>> data["caption"]["verdict"]  # doctest: +SKIP
     'All 4 checked words are seen in the picture.'
     """
-    caption, unsaid = report.caption, report.counterfactuals
-    asked = [(place, word.text) for place, word in enumerate(caption.words)]
-    asked += [(each.place, each.word.text) for each in unsaid]
     return {
         "name": report.name,
         "picture": {
@@ -50,28 +46,57 @@ def page_data(report: Report) -> dict[str, Any]:
             "width": report.picture.width,
             "height": report.picture.height,
         },
-        "caption": {
-            "text": caption.text,
-            "readers_own": report.readers_own,
-            "verdict": sentences.verdict_of_caption(report),
-            "tone": _tone(caption.words),
-        },
+        **verdict_data(report),
         "unfamiliar": report.unfamiliar,
-        "words": [_said(report, place, word) for place, word in enumerate(caption.words)]
-        + [_unsaid(report, counterfactual) for counterfactual in unsaid],
         "unknown": _unknown(report),
         "vocabulary": _vocabulary(report),
-        "methods": [_method(name) for name in report.methods],
-        "benchmark": _benchmark()["source"],
-        "skipped": [
-            f"{find_method(name).label} was skipped: {why}" for name, why in report.skipped.items()
-        ],
-        "explanations": _explanations(report, asked),
+        "methods": [method_data(name) for name in (*report.methods, *report.pending)],
+        "benchmark": describe_source(),
+        "skipped": _skipped(report),
+        "explanations": _explanations(report, _asked(report)),
         "featured": _featured(report),
         "colours": {"for": colours.FOR, "against": colours.AGAINST, "opacity": colours.OPACITY},
         "legend": COLOURS,
         "command": f"sightline explain {shlex.quote(report.name)}",
     }
+
+
+def verdict_data(report: Report) -> dict[str, Any]:
+    """The part of a page that a check changes: the caption, its words, and their verdicts."""
+    words = report.caption.words
+    return {
+        "caption": {
+            "text": report.caption.text,
+            "readers_own": report.readers_own,
+            "verdict": sentences.verdict_of_caption(report),
+            "tone": _tone(words),
+        },
+        "words": [_said(report, place, word) for place, word in enumerate(words)]
+        + [_unsaid(report, counterfactual) for counterfactual in report.counterfactuals],
+    }
+
+
+def grown_data(report: Report, method: str) -> dict[str, Any]:
+    """What a method has added to the page of a report that is growing."""
+    added = tuple(why for why in report.explanations if why.method == method)
+    return {
+        "method": method_data(method),
+        "explanations": _explanations(
+            dataclasses.replace(report, explanations=added), _asked(report)
+        ),
+        "skipped": _skipped(report),
+        "featured": _featured(report),
+    }
+
+
+def _asked(report: Report) -> list[tuple[int, str]]:
+    """The places and words of all that the page has words of, in its order."""
+    said = [(place, word.text) for place, word in enumerate(report.caption.words)]
+    return said + [(each.place, each.word.text) for each in report.counterfactuals]
+
+
+def _skipped(report: Report) -> list[str]:
+    return [f"{find_method(name).label} was skipped: {why}" for name, why in report.skipped.items()]
 
 
 def index_data(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -80,15 +105,8 @@ def index_data(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def index_entry(report: Report, address: str) -> dict[str, Any]:
-    """One picture of an index; `address` is where its page is.
-
-    Doubt counts unsupported words, then doubtful ones; then the least support of a word counts.
-    """
+    """One picture of an index; `address` is where its page is."""
     size = fit(*report.picture.size, _THUMBNAIL)
-    supports = [word.support for word in report.caption.words if word.support is not None]
-    missing = sum(support.verdict == NOT_SUPPORTED for support in supports)
-    doubtful = sum(support.verdict not in ("seen", NOT_SUPPORTED) for support in supports)
-    least = min((support.score for support in supports), default=1.0)
     return {
         "name": report.name,
         "address": address,
@@ -107,7 +125,7 @@ def index_entry(report: Report, address: str) -> dict[str, Any]:
         "tone": _tone(report.caption.words),
         "readers_own": report.readers_own,
         "unfamiliar": report.unfamiliar,
-        "doubt": 100 * (report.unfamiliar is not None) + 10 * missing + doubtful + 1 - least,
+        "doubt": report.caption.doubt,
     }
 
 
@@ -140,7 +158,7 @@ def _said(report: Report, place: int, word: Word) -> dict[str, Any]:
             **shared,
             "kind": "unknown",
             "verdict": None,
-            "otherwise": f"{said} It was read as an unknown word, and is not explained.",
+            "otherwise": f"{said} {sentences.read_as(word)}",
             "support": None,
             "alternatives": _alternatives(word),
             "numbers": [],
@@ -210,7 +228,8 @@ def _alternatives(word: Word) -> list[dict[str, Any]]:
     ]
 
 
-def _method(name: str) -> dict[str, Any]:
+def method_data(name: str) -> dict[str, Any]:
+    """A method, as it is described on a page."""
     method = find_method(name)
     return {
         "name": name,
@@ -218,16 +237,8 @@ def _method(name: str) -> dict[str, Any]:
         "sentence": method.sentence,
         "adds_up": method.adds_up,
         "signed": method.signed,
-        "benchmark": _benchmark()["methods"].get(name, "Not measured yet."),
+        "benchmark": describe_method(name),
     }
-
-
-@functools.cache
-def _benchmark() -> dict[str, Any]:
-    """What the benchmark says of each method, a line for each."""
-    text = (files("sightline.report") / "benchmark.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
 
 
 def _featured(report: Report) -> list[int]:
@@ -236,7 +247,7 @@ def _featured(report: Report) -> list[int]:
     said = {
         why.place: why
         for why in report.explanations
-        if why.method == report.methods[0] and words.get(why.place) == why.word
+        if why.method == report.explanations[0].method and words.get(why.place) == why.word
     }
     ranked = sorted(said, key=lambda p: (is_content(said[p].word), said[p].image_share))[::-1]
     return ranked or [0]

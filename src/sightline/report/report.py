@@ -1,11 +1,15 @@
 """A caption with its explanations: what pages, figures and JSON files show."""
 
+import dataclasses
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from PIL.Image import Image
 
 from sightline.captions import UNFAMILIAR, Caption, Counterfactual, UnknownWord
+from sightline.errors import ConfigError
 from sightline.explanation import Explanation
 
 DEFAULT_METHODS = ("contrastive_lrp", "grad_cam", "guided_grad_cam", "attention")
@@ -29,6 +33,14 @@ class Report:
     # Every word that the captioner knows: the position where it was most likely (from 0), and its
     # log-probability there. So a page can answer "why not …?" for any word.
     likeliest: dict[str, tuple[int, float]] = field(default_factory=dict, repr=False)
+    pending: tuple[str, ...] = ()  # methods that are still to come, if the report is growing
+
+    def with_explanations(
+        self, explanations: Sequence[Explanation], pending: tuple[str, ...]
+    ) -> "Report":
+        """The report, grown by a method."""
+        grown = (*self.explanations, *explanations)
+        return dataclasses.replace(self, explanations=grown, pending=pending)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -58,3 +70,16 @@ class Report:
             "explanations": explanations,
             "skipped": self.skipped,
         }
+
+
+def parse_why_not(text: str) -> tuple[str, int | None]:
+    """A word and its position, which users count from 1.
+
+    >>> parse_why_not("dog"), parse_why_not("Dog@3")
+    (('dog', None), ('dog', 2))
+    """
+    match = re.fullmatch(r"([^@]+)(?:@([1-9]\d{0,3}))?", text)
+    if match is None:
+        raise ConfigError(f"why not {text}: give a word, or a word and its position as in dog@3")
+    word, place = match.groups()
+    return word.strip().lower(), None if place is None else int(place) - 1

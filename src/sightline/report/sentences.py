@@ -160,6 +160,17 @@ def unknown_word(unknown: UnknownWord, known: int) -> str:
     return start + f"the nearest that it knows is “{unknown.nearest}”."
 
 
+def read_as(word: Word) -> str:
+    """What stood in for a word of a given caption that the captioner does not know.
+
+    >>> read_as(Word("espresso", -3.0, (), (), read_as="coffee"))
+    'It was read as “coffee”, and is not explained.'
+    """
+    known = word.read_as is not None and not word.read_as.startswith("<")
+    stand_in = f"“{word.read_as}”" if known else "an unknown word"
+    return f"It was read as {stand_in}, and is not explained."
+
+
 def _weakness(word: Word) -> str:
     """The plainest of the scores that speak against a word."""
     assert word.support is not None
@@ -170,7 +181,10 @@ def _weakness(word: Word) -> str:
         lost = word.support.evidence.get(score, probability)  # type: ignore[union-attr]
         return 1 - lost / max(probability, 1e-12)
 
-    if remains("other_picture") >= _AS_LIKELY:
+    ratio = word.support.evidence.get("log_ratio")  # of a caption that somebody else wrote
+    if ratio is not None and ratio > -math.log(_AS_LIKELY):
+        return "it would hardly be mentioned in captions of this picture"
+    if ratio is not None or remains("other_picture") >= _AS_LIKELY:
         return "it would be said of other pictures nearly as readily"
     if remains("blank") >= _AS_LIKELY:
         return "it would be said of an empty picture nearly as readily"

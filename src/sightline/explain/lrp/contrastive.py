@@ -7,14 +7,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.explain.attribution import Attribution
-from sightline.explain.lrp.method import EPSILON, lrp
+from sightline.explain.lrp.method import lrp
 from sightline.explain.targets import Targets
 from sightline.explain.upsampling import interpolate
 
 NEIGHBOURHOOD = 3  # regions across: where a pixel's relevance is compared with that of others
 
 
-def contrastive_lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
+def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attribution:
     """LRP to the regions (`lrp`), and from there to the pixels in a way that forgets no word.
 
     Under the αβ-rule alone, most of what a word's pixels show is what any word's would: the thing
@@ -44,7 +44,7 @@ def contrastive_lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
     return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - shown)
 
 
-def _shares(targets: Targets, supporting: Tensor, epsilon: float) -> Tensor:
+def _shares(targets: Targets, supporting: Tensor, epsilon: float | None) -> Tensor:
     """The word's share `(B, N, L)` of each region, among all words up to it."""
     said = targets.tokens[:, 0, 1:]  # (B, M): the word at place m
     if not said.shape[1]:

@@ -11,17 +11,19 @@ from sightline.explain.backward import backward_to_pixels, backward_to_regions, 
 from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
 
-EPSILON = 0.01  # paper 4, section 4
 
-
-def lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
+def lrp(
+    targets: Targets, epsilon: float | None = None, *, through_attention: bool = False
+) -> Attribution:
     """The relevance of pixels, regions and previous words, and what was absorbed on the way.
 
-    It begins with the word's logit. LRPMode of the regions is that of all words up to the one
-    explained, summed (algorithm 1, line 9).
+    It begins with the word's logit. Relevance of the regions is that of all words up to the one
+    explained, summed (algorithm 1, line 9). Weights of attention are gates, which get none, unless
+    it is to go `through_attention`, too (`attn_lrp`). `epsilon` is by default the captioner's own.
     """
+    epsilon = targets.model.lrp_epsilon if epsilon is None else epsilon
     vectors = targets.regions.vectors
-    mode = LRPMode(len(vectors), epsilon, vectors.dtype, vectors.device)
+    mode = LRPMode(len(vectors), epsilon, vectors.dtype, vectors.device, through_attention)
     multipliers = backward_to_regions(targets, mode)
     assert multipliers.absorbed is not None
     regions = (multipliers.regions * vectors).sum(-1).transpose(0, 1)
@@ -36,6 +38,15 @@ def lrp(targets: Targets, epsilon: float = EPSILON) -> Attribution:
         targets, multipliers.total.T, (regions, words, bias[..., None], by_epsilon[..., None])
     )
     return Attribution(multipliers.total.T, regions, words, pixels, bias, by_epsilon, by_encoder)
+
+
+def attn_lrp(targets: Targets, epsilon: float | None = None) -> Attribution:
+    """AttnLRP (Achtibat et al. 2024): LRP that also asks why attention looked where it did.
+
+    Weights of attention and values get half of the relevance of their product each. The weights'
+    half goes on through the softmax and the energies, to regions and words.
+    """
+    return lrp(targets, epsilon, through_attention=True)
 
 
 def _require_closed(targets: Targets, total: Tensor, parts: Sequence[Tensor]) -> None:

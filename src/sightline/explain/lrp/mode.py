@@ -19,7 +19,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sightline.errors import NotApplicableError
-from sightline.explain.gradient_mode import PLAIN_LAYERS, RECTIFIERS, GradientMode, attend
+from sightline.explain.gradient_mode import (
+    PLAIN_FORMS,
+    PLAIN_LAYERS,
+    RECTIFIERS,
+    GradientMode,
+    attend,
+    masked_scatter,
+)
 from sightline.explain.lrp.convolution import Convolution
 from sightline.explain.lrp.rules import (
     AttentionSum,
@@ -30,10 +37,20 @@ from sightline.explain.lrp.rules import (
     normalise,
     pad,
     refuse,
+    softmax_rule,
     uniform_rule,
 )
 
-GATES = {"sigmoid", "softmax", "log_softmax", "additive_energy", "unit_gate"}
+# (rsqrt: what RMSNorm scales by is a constant, as a layer norm's deviation is.)
+GATES = {"sigmoid", "softmax", "log_softmax", "additive_energy", "unit_gate", "rsqrt"}
+ATTENTION = {"scaled_dot_product_attention", "additive_energy"}
+# `x += y` makes a new x: the old one must not be used again, by whatever name.
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "add_": torch.Tensor.add,
+    "sub_": torch.Tensor.sub,
+    "mul_": torch.Tensor.mul,
+    "div_": torch.Tensor.div,
+}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
 REDUCTIONS = {"sum", "mean", "avg_pool2d", "adaptive_avg_pool2d"}
 MATRIX_PRODUCTS = {"matmul", "bmm", "mm", "einsum"}
@@ -66,6 +83,10 @@ class LRPMode(GradientMode):
     positions) absorbed of each picture's relevance, the second what ε did. For no pictures there is
     none, and nothing is counted.
 
+    `through_attention` makes signals of the weights of attention: half of what a weighted sum has
+    goes to the weights, and through the softmax to what they were made of (AttnLRP: Achtibat et al.
+    2024). Other gates stay gates.
+
     >>> x, mode = torch.tensor([[1.0, 2.0]], requires_grad=True), LRPMode(1, epsilon=0.0)
     >>> with mode:
     ...     y = torch.sigmoid(x) * torch.tanh(x)
@@ -79,12 +100,14 @@ class LRPMode(GradientMode):
         epsilon: float = 0.01,
         dtype: torch.dtype = torch.float32,
         device: torch.device | None = None,
+        through_attention: bool = False,
     ) -> None:
         super().__init__()
-        self.epsilon = epsilon
+        self.epsilon, self.through_attention = epsilon, through_attention
         if pictures:
             self.absorbed = torch.zeros(2, pictures, dtype=dtype, device=device, requires_grad=True)
         self._sums: dict[int, AttentionSum] = {}
+        self._replaced: dict[int, Tensor] = {}  # what was changed in place, by its id
         # The last convolution, and the last with a rectifier; either with its output.
         self._convolved: tuple[Tensor, Convolution] | None = None
         self._rectified: tuple[Tensor, Convolution] | None = None
@@ -92,9 +115,19 @@ class LRPMode(GradientMode):
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if self._replaced and any(id(part) in self._replaced for part in _flat(args)):
+            raise NotApplicableError.no_rule(f"{name} of what was changed in place")
+        if name in IN_PLACE and any(map(_carries, args)):
+            self._replaced[id(args[0])] = args[0]
+            function, name = IN_PLACE[name], name.removesuffix("_")
+        if name == "view" and _carries(args[0]):  # a rule may have laid it out in another order
+            function = torch.Tensor.reshape
         if name in PLAIN_LAYERS:
             with self:
                 return PLAIN_LAYERS[name](*args, **kwargs)
+        if self.through_attention and name in ATTENTION:
+            with self:
+                return PLAIN_FORMS[name](*args, **kwargs)
         if name == "scaled_dot_product_attention":
             return self._absorb(attend(*args, **kwargs, constant=True))
         if name in LINEAR and any(map(_carries, (*args[1:3], *kwargs.values()))):
@@ -120,12 +153,14 @@ class LRPMode(GradientMode):
             return self._attention_sum(*args)
         if name in ("div", "true_divide") and _carries(args[0]):  # (a divisor is a constant)
             return function(args[0], _detached(args[1]), **kwargs)
+        if name == "masked_scatter" and any(map(_carries, args)):
+            return self._scatter(*args)
         if name == "masked_fill" and _carries(args[0]):
             return self._fill(function, *args, **kwargs)
         if name == "where" and len(args) == 3:
             return self._choose(function, *args)
         output = function(*args, **kwargs)
-        if name in PLAIN:
+        if name in PLAIN or (name in ("maximum", "minimum") and all(map(_carries, args))):
             return output
         if isinstance(output, tuple | list):
             return type(output)(
@@ -138,6 +173,8 @@ class LRPMode(GradientMode):
             raise NotApplicableError.no_rule(name)  # in place: who else holds it is not known
         if name in SUMS | PRODUCTS and any(isinstance(part, Tensor) for part in kwargs.values()):
             return refuse(output, f"{name} with named tensors")
+        if name == "softmax" and self.through_attention:
+            return self._soften(output, *args, **kwargs)
         if name in GATES:
             return output.detach()
         if name in SQUASHES:
@@ -158,7 +195,7 @@ class LRPMode(GradientMode):
                 torch.zeros_like(part) if signal else part
                 for part, signal in zip(args, signals, strict=False)
             ]
-            return self._absorb(output, function(*without, **kwargs))
+            return self._add(output, function(*without, **kwargs))
         return refuse(output, name)
 
     def _join(
@@ -173,9 +210,18 @@ class LRPMode(GradientMode):
     def _fill(self, function: Callable[..., Tensor], x: Tensor, mask: Tensor, value: Any) -> Tensor:
         """Numbers that are filled in are constants; -inf, of energies, is refused further on."""
         output = function(x, mask, _detached(value))
+        if self.through_attention and value == -math.inf:
+            return output  # of energies: the softmax makes nothing of it
         if not math.isfinite(value):
             return refuse(output, f"masked_fill with {float(value)}")
         return absorb(output, mask * float(value), 0.0, self.absorbed)
+
+    def _scatter(self, base: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+        """Where either is a constant, it is absorbed."""
+        output = masked_scatter(base, mask, source)
+        zeros = torch.zeros_like(output)
+        taken, left = (zeros if _carries(part) else output.detach() for part in (source, base))
+        return absorb(output, torch.where(mask, taken, left), 0.0, self.absorbed)
 
     def _choose(self, function: Callable[..., Tensor], mask: Tensor, x: Any, other: Any) -> Tensor:
         """Where a constant is taken instead of a signal, it is absorbed."""
@@ -205,6 +251,17 @@ class LRPMode(GradientMode):
         if isinstance(constant, Tensor):
             constant = constant.detach()
         return absorb(z, constant, self.epsilon, self.absorbed)
+
+    def _add(self, z: Tensor, constant: Tensor) -> Tensor:
+        """A sum `z` with a constant; -∞ hides energies from the softmax, as `masked_fill` does."""
+        hidden = constant.detach() == -math.inf
+        if not self.through_attention or not hidden.any():
+            return self._absorb(z, constant)
+        shown = self._absorb(z.masked_fill(hidden, 0), constant.masked_fill(hidden, 0))
+        return shown.masked_fill(hidden, -math.inf)
+
+    def _soften(self, y: Tensor, x: Tensor, dim: int = -1, *_: Any, **__: Any) -> Tensor:
+        return softmax_rule(x, y, dim, self.absorbed)
 
     def _multiply(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         bias = None if bias is None else bias.detach()
@@ -238,6 +295,8 @@ class LRPMode(GradientMode):
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
+        if padding == "valid":
+            padding = 0
         if isinstance(padding, str):
             return refuse(
                 functional.conv2d(x, weight, bias, stride, padding, dilation, groups),

@@ -110,6 +110,21 @@ def uniform_rule(product: Tensor) -> Tensor:
     return apply(_Scale, product, 0.5)
 
 
+def softmax_rule(x: Tensor, y: Tensor, dim: int, absorbed: Tensor | None) -> Tensor:
+    """`y` = softmax(x), expanded around x (AttnLRP: Achtibat et al. 2024, proposition 3.1).
+
+    R_i = x_i (R_i of y - y_i Σ R of y): the gradient is the rule. A softmax is more than its linear
+    part, and what is left of it is absorbed as a constant. Where x is -∞, there is nothing.
+
+    >>> x, absorbed = torch.tensor([[1.0, 0.0]], requires_grad=True), torch.zeros(2, 1)
+    >>> y = softmax_rule(x, x.softmax(-1), -1, absorbed.requires_grad_())
+    >>> c, losses = torch.autograd.grad(y[0, 0], (x, absorbed))
+    >>> torch.allclose((c * x).sum() + losses.sum(), y[0, 0])
+    True
+    """
+    return apply(_Softmax, x, y.detach(), dim, absorbed)
+
+
 def normalise(
     x: Tensor,
     weight: Tensor | None,
@@ -263,6 +278,28 @@ class _Identity(torch.autograd.Function):
     def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
         (ratio,) = ctx.saved_tensors
         return c * ratio, None
+
+
+class _Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, dim: int, absorbed: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, y)
+        ctx.dim, ctx.lost = dim, None
+        ctx.pictures = None if absorbed is None else absorbed.shape[1]
+        return y[...]
+
+    @staticmethod
+    def backward(ctx: Any, c: Tensor) -> tuple[Tensor | None, ...]:
+        x, y = ctx.saved_tensors
+        absorbed = None
+        if ctx.pictures is not None:
+            if ctx.lost is None:  # once for all words
+                product = y * x.masked_fill(x == -torch.inf, 0)
+                linear = product - y * product.sum(ctx.dim, keepdim=True)
+                ctx.lost = losses(y - linear, torch.zeros_like(y))
+            absorbed = _by_picture(count(c, ctx.lost), ctx.pictures)
+        weighed = c * y
+        return weighed - y * weighed.sum(ctx.dim, keepdim=True), None, None, absorbed
 
 
 class _Scale(torch.autograd.Function):

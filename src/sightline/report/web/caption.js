@@ -74,6 +74,10 @@ sightline.shown = ({ pointed, pinned }) => pointed ?? pinned;
 sightline.explained = (data, values, word = sightline.shown(values), method = values.method) =>
   data.explanations.find((why) => why.word === word && why.method === method);
 
+/** What to say of a word without a heatmap. */
+sightline.unexplained = (data) =>
+  data.growing ? "Its explanation is still being computed." : "No explanation of this word was asked for.";
+
 /** The caption, word by word, then the words that one asked about. */
 sightline.captionPart = (data, state) => {
   const { make, spoken } = sightline;
@@ -155,7 +159,7 @@ sightline.wordPart = (data, state) => {
     }
     const word = data.words[index];
     const why = sightline.explained(data, values);
-    const missing = word.kind === "unknown" ? null : "No explanation of this word was asked for.";
+    const missing = word.kind === "unknown" ? null : sightline.unexplained(data);
     const heading = word.kind === "unsaid" ? `Why not “${word.text}”?` : `“${word.text}”`;
     const parts = [
       make("h2", {}, heading, word.verdict

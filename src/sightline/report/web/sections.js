@@ -37,6 +37,7 @@ sightline.glancePart = (data, state, heat) => {
       heat.small(card.canvas, why, values);
     }
   });
+  if (!cards.length) return null;
   return sightline.section("glance", "Every word at a glance", data.legend, sightline.make("div", { class: "cards small" }, cards));
 };
 
@@ -113,9 +114,10 @@ sightline.comparePart = (data, state, heat) => {
 /** One word by every method, with what the benchmark says of each. */
 sightline.methodsPart = (data, state, heat) => {
   const { make } = sightline;
-  if (data.methods.length < 2) return null;
+  const explained = data.methods.filter(({ name }) => data.explanations.some((why) => why.method === name));
+  if (explained.length < 2) return null;
   const heading = make("p", { class: "quiet" });
-  const cards = data.methods.map((method) => {
+  const cards = explained.map((method) => {
     const use = make("button", { type: "button", class: "plain", onclick: () => state.set({ method: method.name }) }, `Use ${method.label}`);
     const sentence = make("p", {});
     const card = sightline.card(data, method.label, make("h3", {}, method.label), sentence,
@@ -127,7 +129,7 @@ sightline.methodsPart = (data, state, heat) => {
     heading.textContent = `“${data.words[word].text}” by each method. ${data.benchmark}`;
     for (const { method, card, sentence, use } of cards) {
       const why = sightline.explained(data, values, word, method.name);
-      sentence.textContent = why?.why ?? "No explanation of this word was asked for.";
+      sentence.textContent = why?.why ?? sightline.unexplained(data);
       card.canvas.setAttribute("aria-label", why?.summary ?? "no explanation");
       use.setAttribute("aria-pressed", String(values.method === method.name));
       heat.small(card.canvas, why, { ...values, common: false });

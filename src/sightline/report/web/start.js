@@ -2,6 +2,6 @@
 
 {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const show = data.pictures ? sightline.showIndex : sightline.showReport;
+  const show = data.systems ? sightline.showAudit : data.pictures ? sightline.showIndex : sightline.showReport;
   sightline.state = show(document.getElementById("page"), data);
 }

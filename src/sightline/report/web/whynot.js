@@ -47,7 +47,7 @@ sightline.nearestSpelling = (word, known) => {
   return best;
 };
 
-/** The question, and its answer. A server may answer in full: `ask` gives the data of a new page. */
+/** The question, and its answer. What the page cannot answer with a heatmap a server may: `ask`. */
 sightline.whyNotPart = (data, state, unsaid, ask) => {
   const { make } = sightline;
   const field = make("input", { type: "text", id: "whynot", autocomplete: "off", autocapitalize: "none", spellcheck: "false", size: 14 });
@@ -55,7 +55,7 @@ sightline.whyNotPart = (data, state, unsaid, ask) => {
   const submit = (event) => {
     event.preventDefault();
     const found = sightline.answerWhyNot(data, field.value);
-    if (ask && found && found.word === null) {
+    if (ask && found && found.word === null && !/\s/.test(field.value.trim())) {
       ask(field.value.trim().toLowerCase());
       return;
     }
