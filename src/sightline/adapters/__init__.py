@@ -1,0 +1,1 @@
+"""Captioners that are not ours: those of transformers, and those behind an HTTP API."""

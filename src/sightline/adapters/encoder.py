@@ -1,0 +1,159 @@
+"""The part of a transformers captioner that sees: pixels in, image tokens out."""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image, Resampling
+from torch import Tensor, nn
+
+from sightline.adapters.family import Family, resolve
+from sightline.encoders.encoder import Encoder
+from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window
+from sightline.errors import SightlineError
+from sightline.regions import Regions, grid_boxes
+
+
+class ProcessorPreprocessing(Preprocessing):
+    """The resizing and cropping of a transformers image processor, up to the bytes of pixels.
+
+    Where its family takes pictures of any shape, a picture is made a square of `size` pixels.
+    """
+
+    processor: Any
+
+    def __init__(self, processor: Any, size: int | None) -> None:
+        self.__dict__["processor"] = processor
+        self.__dict__["any_shape"] = size is not None
+        super().__init__(
+            size or _side(processor),
+            mean=_bytes(processor, "image_mean", 0.0),
+            std=_bytes(processor, "image_std", 1.0),
+        )
+
+    def prepare(self, picture: Image, part: Window = WHOLE) -> tuple[NDArray[np.uint8], Window]:
+        """Pixels and their window, as the captioner's own processor makes them."""
+        if part != WHOLE:
+            width, height = picture.size
+            picture = picture.crop(
+                (part[0] * width, part[1] * height, part[2] * width, part[3] * height)
+            )
+        if self.__dict__["any_shape"]:
+            square = picture.resize((self.size, self.size), Resampling.BICUBIC, reducing_gap=3.0)
+            return np.array(square), part
+        made = self.processor(
+            images=picture, do_rescale=False, do_normalize=False, return_tensors="np"
+        )
+        pixels = np.asarray(made["pixel_values"])[0]
+        pixels = np.moveaxis(pixels, 0, -1) if pixels.shape[0] == 3 else pixels
+        return np.ascontiguousarray(pixels.round().clip(0, 255).astype(np.uint8)), _crop(
+            self.processor, picture, part
+        )
+
+
+def _bytes(processor: Any, name: str, default: float) -> tuple[float, float, float]:
+    """A mean or deviation of an image processor, on the scale of bytes."""
+    given = getattr(processor, name, None)
+    if given is None or not getattr(processor, "do_normalize", True):
+        given = [default] * 3
+    red, green, blue = (255 * float(number) for number in given)
+    return red, green, blue
+
+
+def _side(processor: Any) -> int:
+    """Pixels of a side, as an image processor gives them."""
+    size = processor.crop_size if getattr(processor, "do_center_crop", False) else processor.size
+    size = dict(size) if not isinstance(size, int) else {"height": size}
+    return int(size.get("height") or size.get("shortest_edge") or size.get("longest_edge") or 224)
+
+
+def _crop(processor: Any, picture: Image, part: Window) -> Window:
+    """The window that is left of a picture by cropping its centre."""
+    if not getattr(processor, "do_center_crop", False):
+        return part
+    size = dict(processor.size) if not isinstance(processor.size, int) else {}
+    if "shortest_edge" not in size:
+        return part
+    side = _side(processor)
+    scale = size["shortest_edge"] / min(picture.size)
+    shown = [min(side / (scale * length), 1.0) for length in picture.size]
+    return ((1 - shown[0]) / 2, (1 - shown[1]) / 2, (1 + shown[0]) / 2, (1 + shown[1]) / 2)
+
+
+class AdaptedEncoder(Encoder):
+    """What makes the image tokens of a captioner. Explanations stop there, unless they are asked
+    to go on to the pixels: that is dearer, and no more faithful.
+    """
+
+    stops_at_regions = True
+    model: Any  # (its weights are the captioner's: this is a view of it, and not saved twice)
+    cached = False  # its regions are many and wide: they are made when they are needed
+
+    def __init__(
+        self, model: nn.Module, family: Family, processor: Any, size: int | None = None
+    ) -> None:
+        nn.Module.__init__(self)
+        self.__dict__["model"] = model
+        self.family = family
+        self.name, self.stage = family.model_type, "image tokens"
+        self.preprocessing = ProcessorPreprocessing(
+            processor, (size or family.size) if family.size else None
+        )
+        mean, std = torch.tensor([self.preprocessing.mean, self.preprocessing.std]).view(
+            2, 1, 3, 1, 1
+        )
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("std", std.clamp(min=1e-6), persistent=False)
+        side = self.preprocessing.size
+        device = next(model.parameters()).device
+        self.to(device)
+        with torch.no_grad():
+            tokens = self.vectors(torch.ones(1, 3, side, side, device=device))
+        self.dim = tokens.shape[2]
+        # Tokens of the whole picture, such as CLIP's class token, come first.
+        cells = math.isqrt(tokens.shape[1])
+        self.grid, self.whole = (cells, cells), tokens.shape[1] - cells**2
+        if self.whole > 1:
+            raise SightlineError(
+                f"{family.name}: {tokens.shape[1]} image tokens are no square grid; give the "
+                "family another size"
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        facts = [self.name, self.preprocessing.size, *self.preprocessing.mean]
+        facts.append(self.model.config.to_json_string())
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {"name": self.name, "size": self.preprocessing.size}
+
+    def at_size(self, size: int) -> Encoder:
+        raise SightlineError(f"{self.family.name}: takes pictures of its own size alone")
+
+    def classify(self, pixels: Tensor) -> Tensor:
+        raise SightlineError(f"{self.family.name}: knows no ImageNet classes")
+
+    def vectors(self, x: Tensor) -> Tensor:
+        owner, name = resolve(self.model, self.family.image_tokens)
+        output = getattr(owner, name)(**self.family.pixels(self.model, x.to(self.model.dtype)))
+        if self.family.field == "list":
+            return torch.stack(list(output.pooler_output))
+        tokens: Tensor = getattr(output, self.family.field)
+        return tokens
+
+    def features(self, x: Tensor) -> Tensor:
+        """The tokens of the grid `(B, dim, h, w)`, without those of the whole picture."""
+        return torch.unflatten(self.vectors(x)[:, self.whole :].mT, 2, self.grid)
+
+    def forward(self, pixels: Tensor, windows: Tensor) -> Regions:
+        vectors = self.vectors(self.normalise(pixels))
+        boxes = grid_boxes(*self.grid, windows)
+        if self.whole:
+            boxes = torch.cat([windows[:, None], boxes], 1)
+        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)

@@ -1,0 +1,189 @@
+"""A transformers captioner as a `CaptionModel`: its own forward pass, told what it sees."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from sightline.adapters.family import Family, resolve
+from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
+from sightline.regions import Regions
+from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
+
+_NEVER = -1e4  # the logit of what is never said: its probability is nothing, its logit a number
+_LONG_AS_PROMPT = {"attention_mask": 1, "token_type_ids": 1}  # other such inputs go on with 0
+
+
+class AdaptedModel(CaptionModel):
+    """Image tokens and word pieces in, logits out.
+
+    There is no second copy of any captioner: `unroll` runs the model's own forward pass. Only the
+    function that makes its image tokens is replaced, by the tokens that are given. A region that is
+    not there is hidden: the mean of the others stands in its place.
+    """
+
+    lrp_epsilon = 1e-6  # of paper 4's 0.01, deep Transformers would absorb a fifth of the relevance
+
+    def __init__(
+        self, model: nn.Module, family: Family, inputs: dict[str, Tensor], prompt: Tensor, end: int
+    ) -> None:
+        super().__init__()
+        self.model, self.family = model, family
+        self._names = [f"input_{name}" for name in inputs]
+        for name, tensor in inputs.items():  # what the processor made of the prompt, (1, ...)
+            self.register_buffer(f"input_{name}", tensor, persistent=False)
+        config: Any = model.config
+        size: int = config.get_text_config(decoder=True).vocab_size
+        pieces = torch.arange(len(SPECIAL) + size) - len(SPECIAL)
+        pieces[[PAD, START, END, UNKNOWN]] = end
+        banned = torch.zeros(len(pieces), dtype=torch.bool)
+        banned[[PAD, START, UNKNOWN, end + len(SPECIAL)]] = True
+        self.register_buffer("pieces", pieces, persistent=False)  # of each word, the model's id
+        self.register_buffer("banned", banned, persistent=False)
+        # The start word stands for the whole prompt, and has its relevance. Nothing hides it: there
+        # the picture has its place.
+        self.register_buffer("starts", prompt.repeat(len(SPECIAL), 1), persistent=False)
+        self.vocabulary_size = len(pieces)
+
+    @property
+    def longest(self) -> int:
+        """The most pieces of a caption: words have more than one, and sentences may be long."""
+        return 40
+
+    pieces: Tensor
+    banned: Tensor
+    starts: Tensor
+
+    def encode(self, regions: Regions) -> Memory:
+        vectors, mask = regions.vectors, regions.mask
+        if not bool(mask.all()):
+            visible = mask[..., None].to(vectors)
+            mean = (vectors * visible).sum(1, keepdim=True) / visible.sum(1, keepdim=True)
+            vectors = torch.where(mask[..., None], vectors, mean.expand_as(vectors))
+        return {"image": vectors, "mask": mask}
+
+    def start(self, memory: Memory, rows: int = 1) -> State:
+        return {"said": memory["mask"].new_zeros(len(memory["mask"]), rows, 0, dtype=torch.long)}
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+        said = torch.cat([state["said"], tokens[..., None]], -1)
+        unrolled = self.unroll(said, memory)
+        signals = {name: signal[:, :, -1] for name, signal in unrolled.signals.items()}
+        logits, attention = unrolled.logits[:, :, -1], unrolled.attention[:, :, -1]
+        return Step(logits, {"said": said}, attention, signals)
+
+    def unroll(self, tokens: Tensor, memory: Memory) -> Unrolled:
+        pictures, rows, length = tokens.shape
+        image = memory["image"]
+        if rows > 1:
+            image = image.repeat_interleave(rows, 0)
+        flat = tokens.flatten(0, 1)
+        ids = torch.cat([self.starts[flat[:, :1]].flatten(1), self.pieces[flat[:, 1:]]], 1)
+        with self._seeing(image), self._recording() as weights:
+            logits = self.model(**self.inputs(ids)).logits[:, -length:]
+        logits = logits[..., self.pieces].masked_fill(self.banned, _NEVER)
+        attention = self._attention(weights, length, image)
+        attention = torch.unflatten(attention, 0, (pictures, rows))
+        attention = attention * memory["mask"][:, None, None]
+        attention = attention / attention.sum(-1, keepdim=True).clamp(min=1e-30)
+        return Unrolled(torch.unflatten(logits, 0, (pictures, rows)), attention, {})
+
+    def inputs(self, ids: Tensor) -> dict[str, Any]:
+        """The arguments of the model's forward pass, for rows of its word ids."""
+        rows, length = ids.shape
+        inputs: dict[str, Any] = {}
+        for attribute in self._names:
+            name, tensor = attribute.removeprefix("input_"), getattr(self, attribute)
+            inputs[name] = tensor.expand(rows, *tensor.shape[1:])
+            more = length - tensor.shape[1] if tensor.dim() == 2 else 0
+            if not self.family.decodes and tensor.shape[1:2] == self.starts.shape[1:] and more > 0:
+                following = tensor.new_full((rows, more), _LONG_AS_PROMPT.get(name, 0))
+                inputs[name] = torch.cat([inputs[name], following], 1)
+        inputs["decoder_input_ids" if self.family.decodes else "input_ids"] = ids
+        dummy = torch.zeros(rows, *self.family.dummy, device=ids.device)
+        return inputs | {self.family.pixel_input: dummy, "use_cache": False}
+
+    @contextlib.contextmanager
+    def _seeing(self, image: Tensor) -> Iterator[None]:
+        """The model sees these image tokens, whatever pixels it is given."""
+        from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+        owner, name = resolve(self.model, self.family.image_tokens)
+        pooled = list(image.unbind(0)) if self.family.field == "list" else image
+        output = BaseModelOutputWithPooling(last_hidden_state=image, pooler_output=pooled)
+        setattr(owner, name, lambda *args, **kwargs: output)
+        try:
+            yield
+        finally:
+            delattr(owner, name)
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator["_Weights"]:
+        """The attention weights `(rows, heads, queries, keys)` of the family's layers."""
+        weights = _Weights([], [])
+        hooks = [
+            module.register_forward_hook(partial(_record, into))
+            for pattern, into in (
+                (self.family.attention, weights.words),
+                (self.family.condenser, weights.queries),
+            )
+            if pattern
+            for name, module in self.model.named_modules()
+            if re.search(pattern, name)
+        ]
+        try:
+            yield weights
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _attention(self, weights: "_Weights", length: int, image: Tensor) -> Tensor:
+        """Attention `(rows, T, L)`, the mean of layers and heads; even where none is reported."""
+        regions = image.shape[1]
+        queries = regions
+        condensed = None
+        if weights.queries:
+            # (Kosmos-2's queries look at each other, too: those keys come last.)
+            condensed = torch.stack([layer.mean(1) for layer in weights.queries]).mean(0)
+            condensed, queries = condensed[..., :regions], condensed.shape[1]
+        means = [layer.mean(1)[:, -length:] for layer in weights.words]
+        found = [mean[..., self._columns(mean.shape[-1], queries)] for mean in means]
+        if not found:
+            return torch.full_like(image[:, :1, 0], 1 / regions)[..., None].expand(
+                -1, length, regions
+            )
+        attention = torch.stack(found).mean(0)
+        return attention if condensed is None else attention @ condensed
+
+    def _columns(self, keys: int, queries: int) -> Tensor:
+        """Where the image tokens stand among the keys: they are all, or in the prompt, or first."""
+        config: Any = self.model.config
+        first = torch.arange(queries, device=self.starts.device)
+        if keys == queries:
+            return first
+        if "input_image_embeds_position_mask" in self._names:  # Kosmos-2
+            marked = self.get_buffer("input_image_embeds_position_mask")[0] == 1
+        else:
+            prompt = (
+                self.get_buffer("input_input_ids")[0] if self.family.decodes else self.starts[0]
+            )
+            marked = prompt == getattr(config, "image_token_id", -1)
+        return marked.nonzero().flatten() if int(marked.sum()) == queries else first
+
+
+class _Weights(NamedTuple):
+    """What attention layers gave: of words, and of queries that condense the image tokens."""
+
+    words: list[Tensor]
+    queries: list[Tensor]
+
+
+def _record(weights: list[Tensor], module: nn.Module, args: Any, output: Any) -> None:
+    parts = output[1:] if isinstance(output, tuple) else ()
+    # (Pix2Struct's come after the biases of positions.)
+    found = [part for part in parts if isinstance(part, Tensor) and part.dim() == 4]
+    weights += [part.detach() for part in found[-1:]]

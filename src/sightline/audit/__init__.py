@@ -1,0 +1,1 @@
+"""Captions that others wrote: read, judged word by word, summed up."""
