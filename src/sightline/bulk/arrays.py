@@ -103,6 +103,7 @@ class LabelStudioTasks(Array):
     def element(self, row: Row) -> Row:
         support = [word["support"] for word in row["words"] if word["support"] is not None]
         result = {
+            "id": f"{key_of(row['path']):016x}",  # results must not share one
             "from_name": "caption",
             "to_name": "image",
             "type": "textarea",
@@ -117,12 +118,13 @@ class LabelStudioTasks(Array):
 
 
 class FiftyOneLabels(Format):
-    """A folder that FiftyOne imports as a `FiftyOneImageClassificationDataset`.
+    """A folder that FiftyOne imports as a `FiftyOneImageDetectionDataset`.
 
-    `labels.json` has the caption of each picture as its label. The confidence is the mean support
-    of the words that were checked, or else the mean probability of a word. Attributes are lists,
-    an entry for each word: its text, where it is in the caption (`start`, `end`), its verdict and
-    support. `data.json` says where the pictures are.
+    `labels.json` has the caption of each picture as the label of a box that is the whole picture:
+    of FiftyOne's formats for pictures, the one with boxes is the one whose attributes it reads. The
+    confidence is the mean support of the words that were checked, or else the mean probability of a
+    word. Attributes are lists, an entry for each word: its text, where it is in the caption
+    (`start`, `end`), its verdict and support. `data.json` has the absolute paths of the pictures.
     """
 
     grows: ClassVar[bool] = False
@@ -133,7 +135,7 @@ class FiftyOneLabels(Format):
         return self.output / ".unfinished"
 
     def has_own(self, item: Item) -> bool:
-        return item.name in self._earlier["data.json"].values()
+        return f"{item.key:016x}" in self._earlier["data.json"]
 
     @functools.cached_property
     def _earlier(self) -> dict[str, Any]:
@@ -146,13 +148,22 @@ class FiftyOneLabels(Format):
                 pass
             except (ValueError, RecursionError):
                 raise DataError(f"{self.output / name}: not JSON; choose another output") from None
+        labels = content["labels.json"]
+        if not (isinstance(labels, dict) and isinstance(labels.get("labels"), dict)):
+            raise DataError(
+                f"{self.output / 'labels.json'}: not such a file; choose another output"
+            )
+        if not isinstance(content["data.json"], dict):
+            raise DataError(f"{self.output / 'data.json'}: not such a file; choose another output")
         return content
 
     def assemble(self) -> None:
         labels, paths = self._earlier["labels.json"]["labels"], self._earlier["data.json"]
         for row in read_json_lines(self.rows):
             uuid = f"{key_of(row['path']):016x}"
-            labels[uuid], paths[uuid] = fiftyone_label(row), row["path"]
+            path = row["path"]
+            labels[uuid] = [fiftyone_label(row)]
+            paths[uuid] = path if "://" in path else str(Path(path).absolute())
         for name, content in (("labels.json", {"labels": labels}), ("data.json", paths)):
             with atomic_write(self.output / name) as file:
                 json.dump(content, file, ensure_ascii=False)
@@ -178,7 +189,12 @@ def fiftyone_label(row: Row) -> Row:
         "support": [word["support"] for word in words],
     }
     mean = round(sum(confidence) / max(1, len(confidence)), 6)
-    return {"label": row["caption"], "confidence": mean, "attributes": attributes}
+    return {
+        "label": row["caption"],
+        "bounding_box": [0.0, 0.0, 1.0, 1.0],
+        "confidence": mean,
+        "attributes": attributes,
+    }
 
 
 def _local_file(path: str) -> str:

@@ -43,7 +43,8 @@ def caption_all(
     is a file (or a folder of sidecars), whose suffix or `format` says how; or a `Sink` of yours.
     With `engine="ray"` it is a folder of Parquet parts, and a Ray cluster (`address`) captions.
     `options` are those of `Captioner.captions`, such as `check=True`. A job that was interrupted
-    goes on when it is called again.
+    goes on when it is called again. With `attention`, rows say what each word looked at; a `Sink`
+    of yours is given that in any case.
 
     >>> sightline.caption_all("photos", "captions.jsonl", check=True)  # doctest: +SKIP
     Summary(captioned=1200, failed=1, …)
@@ -53,6 +54,7 @@ def caption_all(
     options["check"] = options.get("check", False) or avoid_unsupported
     if engine not in ("local", "ray"):
         raise ConfigError(f"no engine is called '{engine}'; {nearest(engine, ['local', 'ray'])}")
+    details = attention or not isinstance(sink, str | Path)
     with contextlib.ExitStack() as stack:
         if isinstance(sink, str | Path):
             extra = ["captions"] if options.get("n_best", 1) > 1 else []
@@ -72,7 +74,7 @@ def caption_all(
                 retry=retry,
             )
             sink = stack.enter_context(output)
-        job = Job(captioner, batch_size, workers, avoid_unsupported, options)
+        job = Job(captioner, batch_size, workers, avoid_unsupported, options, details)
         if engine == "local":
             return job.run(pictures, sink, show_progress)
         from sightline.bulk.ray_engine import Cluster, caption_on_ray

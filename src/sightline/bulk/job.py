@@ -62,9 +62,11 @@ class Job:
         workers: int = WORKERS,
         avoid_unsupported: bool = False,
         options: dict[str, Any] | None = None,
+        details: bool = True,
     ) -> None:
         self.captioner, self.batch_size, self.workers = captioner, batch_size, workers
         self.avoid_unsupported, self.options = avoid_unsupported, options or {}
+        self.details = details  # whether words come with all that `Captioner.captions` can say
         self.model = model_name(captioner)
 
     def settings(self) -> dict[str, Any]:
@@ -180,7 +182,7 @@ class Job:
         if not pictures:
             return []
         encoded = self._encode(pictures)
-        captions = self.captioner.captions(encoded, **self.options)
+        captions = self.captioner.captions(encoded, details=self.details, **self.options)
         records = []
         for opened, picture, best in zip(pictures, encoded, captions, strict=True):
             record = Record(opened.item, opened.sha256, best, self.model)

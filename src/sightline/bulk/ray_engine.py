@@ -67,7 +67,9 @@ class Captions:
         self, checkpoint: str, avoid_unsupported: bool, attention: bool, options: dict[str, Any]
     ) -> None:
         captioner = Captioner.load(checkpoint)
-        self.job = Job(captioner, avoid_unsupported=avoid_unsupported, options=options)
+        self.job = Job(
+            captioner, avoid_unsupported=avoid_unsupported, options=options, details=attention
+        )
         self.attention = attention
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Record:
     sha256: str
     captions: list[Caption]  # best first
     model: str
-    # With `avoid_unsupported`: those words, and the best caption that does not say them.
+    # With `avoid_unsupported`: the best supported caption, and the words that it does not say.
     avoided: tuple[str, ...] | None = None
     without: Caption | None = None
 

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 from sightline.bulk.format import Format
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Record
-from sightline.bulk.xmp import has_texts, with_texts
-from sightline.files import atomic_write
+from sightline.bulk.xmp import has_texts, read_texts, with_texts
+from sightline.files import MEGABYTE, atomic_write
+
+_MOST_BYTES = MEGABYTE  # read of a text that is there
 
 
 class Sidecars(Format):
@@ -61,6 +63,10 @@ class Sidecars(Format):
     def content(self, path: Path, text: str) -> bytes:
         raise NotImplementedError
 
+    def texts(self, path: Path) -> list[str]:
+        """The texts in a sidecar that `content` would replace; raises a `PictureError`."""
+        raise NotImplementedError
+
 
 class TextSidecars(Sidecars):
     """`dog.txt` with the caption in it, as trainers of image models read it."""
@@ -72,6 +78,10 @@ class TextSidecars(Sidecars):
 
     def content(self, path: Path, text: str) -> bytes:
         return f"{text}\n".encode()
+
+    def texts(self, path: Path) -> list[str]:
+        text = path.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace").strip()
+        return [text] if text else []
 
 
 class XmpSidecars(Sidecars):
@@ -93,3 +103,6 @@ class XmpSidecars(Sidecars):
 
     def content(self, path: Path, text: str) -> bytes:
         return with_texts(path, text, overwrite=self.overwrite)
+
+    def texts(self, path: Path) -> list[str]:
+        return read_texts(path)

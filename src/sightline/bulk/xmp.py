@@ -25,6 +25,12 @@ def has_texts(path: Path) -> bool:
     return all(_text(tree, field) for field in _FIELDS)
 
 
+def read_texts(path: Path) -> list[str]:
+    """The texts that a sidecar has."""
+    tree = _read(path)
+    return [text for field in _FIELDS if (text := _text(tree, field))]
+
+
 def with_texts(path: Path, text: str, *, overwrite: bool = False) -> bytes:
     """The sidecar at `path`, or a new one, with the text where there is none.
 

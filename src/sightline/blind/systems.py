@@ -1,0 +1,84 @@
+"""The captions of a system: from a file that it wrote, or made by a captioner now."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sightline.bulk.caption_all import caption_all
+from sightline.bulk.items import Item
+from sightline.captioner import Captioner
+from sightline.errors import DataError
+from sightline.evaluation.scorable import Id, read_results
+
+_NUMBER = re.compile(r"(?:.*_)?0*([0-9]+)")  # COCO_val2014_000000000042, 000000000042
+
+
+def captions_of(
+    system: Path,
+    pictures: Sequence[Item],
+    kept: Path,
+    *,
+    device: str = "auto",
+    show_progress: bool = False,
+) -> dict[int, str]:
+    """A system's captions by the number of the picture, for the pictures that it captioned.
+
+    `system` is a file of captions (COCO's results, JSON lines or CSV), or a checkpoint or training
+    run, which captions the pictures now, into the file `kept`; interrupted, it goes on from there.
+    """
+    if system.is_dir():
+        if not kept.exists() or kept.with_name(f"{kept.name}.unfinished").exists():
+            captioner = Captioner.load(system, device=device)
+            caption_all(pictures, kept, captioner=captioner, show_progress=show_progress)
+        system = kept
+    if not system.is_file():
+        raise DataError(f"{system}: there is no such file of captions, and no such run")
+    numbers = _names(pictures)
+    matched: dict[int, str] = {}
+    for name, caption in _read(system):
+        number = next((numbers[key] for key in _keys(name) if key in numbers), None)
+        if number is not None:
+            if number in matched:
+                raise DataError(f"{system}: captions '{pictures[number].inside}' more than once")
+            matched[number] = caption
+    if not matched:
+        raise DataError(f"{system}: captions none of the pictures; check --images")
+    return matched
+
+
+def _read(path: Path) -> Iterator[tuple[Id, str]]:
+    if path.suffix != ".csv":
+        yield from ((name, captions[0]) for name, captions in read_results(path))
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = reader.fieldnames or ()
+            name = next((c for c in ("path", "image", "image_id", "file_name") if c in columns), "")
+            if not name or "caption" not in columns:
+                raise DataError(f"{path}: needs the columns 'path' (or 'image') and 'caption'")
+            for row in reader:
+                yield row[name], row["caption"] or ""
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({error})") from None
+
+
+def _names(pictures: Sequence[Item]) -> dict[str, int]:
+    """Whatever a file may call a picture, if it means one picture alone."""
+    numbers: dict[str, int] = {}
+    ambiguous = set()
+    for number, item in enumerate(pictures):
+        for key in {*_keys(item.name), *_keys(item.inside)}:
+            if numbers.setdefault(key, number) != number:
+                ambiguous.add(key)
+    return {key: number for key, number in numbers.items() if key not in ambiguous}
+
+
+def _keys(name: Id) -> list[str]:
+    """Names of a picture, from the most to the least exact."""
+    if isinstance(name, int):
+        return [f"#{name}"]
+    path = Path(name)
+    number = _NUMBER.fullmatch(path.stem)
+    return [name, path.name, path.stem, *([f"#{int(number[1])}"] if number else [])]
