@@ -12,7 +12,7 @@ from sightline.metrics.score import Floats, Score
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, and the bounds that it has in 95 of 100 draws of pictures."""
+    """A mean, and the bounds that it has in 95 of 100 draws of pictures, or of seeds."""
 
     mean: float
     low: float
@@ -32,13 +32,30 @@ class Estimate:
         mean, low, high = (
             f"{factor * number:{sign}.{digits}f}" for number in (self.mean, self.low, self.high)
         )
-        return f"{mean} ({low} to {high})"
+        return mean if np.isnan(self.low) else f"{mean} ({low} to {high})"
+
+    def above(self, bound: float = 0.0) -> bool:
+        """Whether the whole interval is."""
+        return self.low > bound  # (never, where there is none)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; without a number there are none."""
-        if not self.count:
-            return {"mean": None, "low": None, "high": None, "count": 0}
-        return {"mean": self.mean, "low": self.low, "high": self.high, "count": self.count}
+        """Plain JSON; what is not known is null."""
+        numbers = {"mean": self.mean, "low": self.low, "high": self.high}
+        known = {name: None if np.isnan(value) else value for name, value in numbers.items()}
+        return {**known, "count": self.count}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Estimate":
+        """The inverse.
+
+        >>> Estimate.from_json({"mean": 0.5, "low": None, "high": None, "count": 1}).show()
+        '0.5'
+        """
+        mean, low, high = (
+            np.nan if values[name] is None else float(values[name])
+            for name in ("mean", "low", "high")
+        )
+        return cls(mean, low, high, int(values["count"]))
 
 
 def estimate(values: Sequence[float], pictures: Sequence[Hashable]) -> Estimate:
@@ -57,6 +74,29 @@ def estimate(values: Sequence[float], pictures: Sequence[Hashable]) -> Estimate:
         "mean", float(np.mean(values)), _ratio(statistics), statistics=statistics, combine=_ratio
     )
     return Estimate(score.corpus, *interval(score), len(values))
+
+
+# Student's t at 97.5 %, for 1, 2, … degrees of freedom; beyond them, within 1 % of the last.
+_STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201]
+_STUDENT += [2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069]
+_STUDENT += [2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042]
+
+
+def estimate_seeds(values: Sequence[float]) -> Estimate:
+    """The mean over seeds with Student's interval; of one seed there is none.
+
+    >>> estimate_seeds([1.0, 2.0, 3.0]).show(digits=2)
+    '2.00 (-0.48 to 4.48)'
+    """
+    count = len(values)
+    if not count:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    mean = float(np.mean(values))
+    if count == 1:
+        return Estimate(mean, np.nan, np.nan, 1)
+    bound = _STUDENT[min(count - 1, len(_STUDENT)) - 1] * float(np.std(values, ddof=1))
+    bound /= count**0.5
+    return Estimate(mean, mean - bound, mean + bound, count)
 
 
 def _ratio(statistics: Floats) -> Floats:

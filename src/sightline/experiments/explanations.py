@@ -22,7 +22,7 @@ from sightline.evaluation.perturbation import FRACTIONS, ORDERS, REPLACEMENTS, P
 from sightline.evaluation.shuffled_weights import rank_correlation, shuffle_weights
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.explanations_figure import draw
+from sightline.experiments.explanations_figure import RANDOM, draw
 from sightline.experiments.grounded import (
     GroundedCaption,
     ground,
@@ -36,7 +36,6 @@ from sightline.explanation import Explanation
 Maps = dict[str, NDArray[np.float32]]
 """Heatmaps `(H, W)` of a word, by the name of the row."""
 
-RANDOM = "random"
 # Boxes are of different things if less than half of the smaller one lies in the larger one: of a
 # thing inside another, its relevance is in both boxes.
 SEPARATE = 0.5
@@ -177,7 +176,7 @@ def _add_curves(
     options: Options,
     some: int,
 ) -> None:
-    ids = captioner.vocabulary.encode(grounded.caption.text)
+    ids = captioner.ids_of(grounded.caption)
     perturbation = Perturbation(captioner, grounded.picture, ids)
     for place, word, of_word in zip(grounded.masks, words, maps, strict=True):
         curves: dict[str, Any] = {}
@@ -285,6 +284,7 @@ def _tabulate(rows: Sequence[dict[str, Any]]) -> str:
 
 
 EXPERIMENT = Experiment(
+    "explanations",
     "Which explanation method points at the right thing, and is true to the captioner?",
     Options,
     tasks,

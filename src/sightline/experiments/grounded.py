@@ -1,7 +1,7 @@
 """Captions of pictures in which what some words name is known to have boxes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightline.captioner import Captioner
 from sightline.captions import Caption
@@ -10,6 +10,7 @@ from sightline.encoded_picture import EncodedPicture
 from sightline.errors import DataError
 from sightline.evaluation.grounding import grounded_words, inside
 from sightline.evaluation.localisation import Mask
+from sightline.experiments.captioned import every_picture
 from sightline.experiments.experiment import Record, Subject, Task
 
 
@@ -36,22 +37,15 @@ def picture_tasks(
     subjects: Sequence[Subject], measure: Callable[[Subject, CaptionedImage, int], Record]
 ) -> Iterator[Task]:
     """A task for every picture with boxes of every subject; `measure` gets its number, too."""
+    grounded = []
     for subject in subjects:
-        images = [image for image in subject.images if image.groundings]
+        images = tuple(image for image in subject.images if image.groundings)
         if not images:
             raise DataError(
                 f"none of the {len(subject.images)} pictures has boxes; give a file with --boxes"
             )
-        for number, image in enumerate(images):
-            yield Task(
-                f"{subject.name}/{image.name}",
-                lambda subject=subject, image=image, number=number: {  # type: ignore[misc]
-                    "run": subject.name,
-                    "model": subject.model,
-                    "picture": image.name,
-                    **measure(subject, image, number),
-                },
-            )
+        grounded.append(replace(subject, images=images))
+    return every_picture(grounded, measure)
 
 
 def require_words(records: Sequence[Record]) -> None:

@@ -106,6 +106,7 @@ def _draw(curves: dict[str, Any], options: Options) -> Any:
 
 
 EXPERIMENT = Experiment(
+    "paper4-figure3",
     "How much relevance above a threshold lies on the object that a word names?",
     Options,
     tasks,

@@ -6,13 +6,16 @@ and in the end `table.md`, `figure.png`, `figure.svg` and `data.json`.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline.config import to_dict
-from sightline.errors import ConfigError, DataError
-from sightline.experiments.experiment import Experiment, Findings, Record, Subject
+from sightline.errors import ConfigError
+from sightline.experiments.experiment import Experiment, Findings
+from sightline.experiments.training_tasks import training_tasks
 from sightline.files import atomic_write
+from sightline.kept_records import KeptRecords
 from sightline.progress import progress
 
 if TYPE_CHECKING:
@@ -23,17 +26,19 @@ MEASUREMENTS = "measurements.jsonl"
 
 def run_experiment(
     experiment: Experiment,
-    subjects: Sequence[Subject],
+    subjects: Sequence[Any],
     options: Any,
     folder: Path,
     *,
     setting: dict[str, Any] | None = None,
+    locations: Sequence[str] = (),
     show_progress: bool = False,
 ) -> Findings:
     """Do what is left of the work, and write what follows from all of it to `folder`.
 
     `setting` says what the work is done on (data, split and the like). A folder that holds
-    measurements of another setting or other options is refused.
+    measurements of another setting or other options is refused. `locations` are overrides of the
+    recipes of an experiment that trains, which say where data and caches are.
 
     >>> run_experiment(experiment, subjects, Options(), Path("out"))  # doctest: +SKIP
     Findings(table='| run | map | …', …)
@@ -42,61 +47,56 @@ def run_experiment(
     if len(set(names)) < len(names):
         raise ConfigError(f"two captioners are called alike: {', '.join(sorted(names))}")
     about = {
-        "experiment": experiment.question,
+        "experiment": experiment.name,
+        "question": experiment.question,
         "captioners": names,
+        "budgets": {subject.name: subject.budget for subject in subjects},
         "options": to_dict(options),
         **(setting or {}),
     }
-    path = folder / MEASUREMENTS
-    records = _resume(path, about)
-    tasks = list(experiment.tasks(subjects, options))
+    records = KeptRecords(folder / MEASUREMENTS, about)
+    if experiment.arms is None:
+        tasks = list(experiment.tasks(subjects, options))
+    else:
+        arms = experiment.arms(options)
+        tasks = list(training_tasks(arms, options, folder, locations, show_progress))
     left = [task for task in tasks if task.key not in records]
     bar = progress(
         left,
         "measuring",
         total=len(tasks),
         done=len(tasks) - len(left),
-        unit="picture",
+        unit="picture" if experiment.arms is None else "run",
         show=show_progress,
     )
-    with path.open("a", encoding="utf-8") as file:
-        for task in bar:
-            records[task.key] = task.measure()
-            file.write(json.dumps({"task": task.key, "record": records[task.key]}) + "\n")
-            file.flush()
-    findings = experiment.conclude([records[task.key] for task in tasks], options)
-    _write(folder, findings, about)
-    return findings
+    for task in bar:
+        records.add(task.key, task.measure())
+    every = [records[task.key] for task in tasks]
+    about["budgets"] |= {record["arm"]: record["budget"] for record in every if "arm" in record}
+    findings = experiment.conclude(every, options)
+    data = {**about, **findings.data}
+    page = "\n".join([findings.table, *_below(experiment, data)])
+    _write(folder, replace(findings, table=page, data=data))
+    return replace(findings, table=page)
 
 
-def _resume(path: Path, about: dict[str, Any]) -> dict[str, Record]:
-    """What was measured before. A last line that was cut off is taken away."""
-    header = json.dumps(about)
-    lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]
-    if whole and whole[0].strip() != header:
-        raise ConfigError(
-            f"{path}: holds measurements of other captioners, data or options; choose another "
-            "folder, or delete this file"
-        )
-    if not whole or len(whole) < len(lines):
-        with atomic_write(path) as file:
-            file.writelines(whole or [header + "\n"])
-    records = {}
-    for number, line in enumerate(whole[1:], 2):
-        try:
-            kept = json.loads(line)
-            records[kept["task"]] = kept["record"]
-        except (ValueError, KeyError, TypeError):
-            raise DataError(f"{path}, line {number}: is not a measurement") from None
-    return records
+def _below(experiment: Experiment, data: dict[str, Any]) -> list[str]:
+    """What stands below a table: what it says to the paper's claims, and what it was made with."""
+    answers = [(claim, claim.test(data)) for claim in experiment.claims]
+    verdicts = "".join(
+        f"- {claim.place}: “{claim.statement}” *{answer.verdict}*. {answer.sentence}\n"
+        for claim, answer in answers
+    )
+    budgets = [f"{name}: {budget}" for name, budget in data["budgets"].items() if budget]
+    made = f"Training: {'; '.join(budgets)}.\n" if budgets else ""
+    return [part for part in (verdicts, made) if part]
 
 
-def _write(folder: Path, findings: Findings, about: dict[str, Any]) -> None:
+def _write(folder: Path, findings: Findings) -> None:
     with atomic_write(folder / "table.md") as file:
         file.write(findings.table)
     with atomic_write(folder / "data.json") as file:
-        json.dump({**about, **findings.data}, file, indent=1)
+        json.dump(findings.data, file, indent=1)
         file.write("\n")
     for suffix in ("png", "svg"):
         _save_figure(findings.figure, folder / f"figure.{suffix}")

@@ -1,7 +1,9 @@
 """The training loop: one for every model, objective, machine and number of processes."""
 
+import contextlib
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +32,7 @@ from sightline.training.card import model_card
 from sightline.training.loggers import LOGGERS, Logger
 from sightline.training.objectives.objective import Objective, Term
 from sightline.training.objectives.registry import create_objective
-from sightline.training.processes import launch, make_fabric
+from sightline.training.processes import is_first_process, launch, make_fabric
 from sightline.training.recipe_check import check, start_of
 from sightline.training.recipe_data import dataset_of, require_data
 from sightline.training.region_provider import RegionProvider
@@ -46,19 +48,43 @@ from sightline.training.store import CheckpointStore
 from sightline.version import __version__
 
 
-def train(recipe: Recipe, run: Path, *, show_progress: bool = False) -> None:
-    """Train by a recipe, from the last checkpoint of `run` if there is one."""
+def train(
+    recipe: Recipe,
+    run: Path,
+    *,
+    show_progress: bool = False,
+    on_evaluation: Callable[[int, float], None] | None = None,
+) -> None:
+    """Train by a recipe, from the last checkpoint of `run` if there is one.
+
+    `on_evaluation` is told the epoch and the dev score of every evaluation; it may raise, to stop.
+    """
     check(recipe)
     if not run.exists():
         require_data(recipe.data)
     fabric = make_fabric(recipe)
-    with claim_run(run, recipe):
+    # Of several machines' processes, the first one holds the folder for all.
+    with claim_run(run, recipe) if is_first_process() else contextlib.nullcontext():
         # (Its arguments bound, since Fabric would take a dataclass apart to move it to a device.)
-        launch(fabric, partial(_train, recipe=recipe, run=run, show_progress=show_progress))
+        work = partial(
+            _train,
+            recipe=recipe,
+            run=run,
+            show_progress=show_progress,
+            on_evaluation=on_evaluation,
+        )
+        launch(fabric, work)
 
 
-def _train(fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
+def _train(
+    fabric: Fabric,
+    recipe: Recipe,
+    run: Path,
+    show_progress: bool,
+    on_evaluation: Callable[[int, float], None] | None,
+) -> None:
     trainer = Trainer(fabric, recipe, run, show_progress and fabric.is_global_zero)
+    trainer.on_evaluation = on_evaluation
     trainer.resume()
     trainer.train()
 
@@ -68,6 +94,7 @@ class Trainer:
 
     def __init__(self, fabric: Fabric, recipe: Recipe, run: Path, show_progress: bool) -> None:
         self.fabric, self.run, self.show_progress = fabric, run, show_progress
+        self.on_evaluation: Callable[[int, float], None] | None = None
         self.store = CheckpointStore(run)
         self.phases = recipe.phases()
         self.recipe = self.phases[0]
@@ -132,7 +159,7 @@ class Trainer:
         bar = progress(
             None,
             "training",
-            total=sum(phase.epochs * self._captions(phase) for phase in self.phases),
+            total=sum(self._captions(phase) for phase in self.phases),
             unit="caption",
             done=at.captions,
             show=self.show_progress,
@@ -144,14 +171,22 @@ class Trainer:
                 self.train_phase(bar)
 
     def _captions(self, phase: Recipe) -> int:
-        """How many captions an epoch of a phase has."""
+        """How many captions a phase has; about how many, if it counts steps."""
         counts = [len(image.captions) for image in self.train_images]
-        return sum(min(count, phase.batch.captions or count) for count in counts)
+        epoch = sum(min(count, phase.batch.captions or count) for count in counts)
+        if phase.steps is None:
+            return phase.epochs * epoch
+        items = len(counts) if phase.batch.by == "image" else epoch
+        return round(phase.steps * phase.batch.size * epoch / items)
+
+    def _steps(self) -> int:
+        """How many steps this phase has, unless it ends early."""
+        return self.recipe.steps or self.recipe.epochs * len(self.batches)
 
     def train_phase(self, bar: Any) -> None:
-        """Until its last epoch, or until dev does not get better; then name what it ended with."""
+        """Until its last step, or until dev does not get better; then name what it ended with."""
         recipe, at = self.recipe, self.position
-        last = at.phase_epoch + recipe.epochs
+        last = at.phase_step + self._steps()
         while not at.finished:
             self.model.train()
             began = time.perf_counter()
@@ -167,13 +202,15 @@ class Trainer:
                 parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
                 bar.set_postfix_str(f"epoch {at.epoch + 1}, step {at.step}, {parts}", False)
                 bar.update(captions)
+                if at.step == last:  # perhaps in the middle of an epoch
+                    break
                 if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
                     self.save()
                 began = time.perf_counter()
             at.epoch, at.batch = at.epoch + 1, 0
-            if at.epoch % recipe.dev.every == 0 or at.epoch == last:
+            if at.epoch % recipe.dev.every == 0 or at.step == last:
                 self.evaluate()
-            at.finished = at.finished or at.epoch == last
+            at.finished = at.finished or at.step == last
             self.save(best=at.best_step == at.step)
         if self.fabric.is_global_zero:  # kept, to be compared with the other phases
             self.store.end_phase(at.phase + 1, improved=at.best_step > at.phase_step)
@@ -191,8 +228,7 @@ class Trainer:
     def step(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
         """One step of the optimiser; returns the loss terms and captions of all processes."""
         recipe, at = self.recipe, self.position
-        steps = recipe.epochs * len(self.batches)
-        share = learning_rate_factor(recipe.schedule, at.step - at.phase_step, steps)
+        share = learning_rate_factor(recipe.schedule, at.step - at.phase_step, self._steps())
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * share * at.plateau_share
         values, captions = self.backward(batch)
@@ -295,6 +331,8 @@ class Trainer:
             self._roll_back()
             at.finished = True
             self._record({"step": at.step, "epoch": at.epoch, "back_to": at.best_step})
+        if self.on_evaluation is not None and self.fabric.is_global_zero:
+            self.on_evaluation(at.epoch, score)
 
     def _roll_back(self) -> None:
         """Back to the weights of the best checkpoint."""

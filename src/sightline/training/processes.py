@@ -6,14 +6,19 @@ import signal
 import traceback
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
 
 from sightline.devices import check_bfloat16
-from sightline.encoders.workers import end_with_parent
+from sightline.encoders.workers import (
+    end_with_parent,
+    end_with_torchrun,
+    is_under_torchrun,
+    leash_spawned_workers,
+)
 from sightline.errors import ConfigError, SightlineError, TrainingError
 from sightline.memory import is_out_of_memory
 from sightline.recipe import Recipe
@@ -22,6 +27,9 @@ from sightline.recipe import Recipe
 def make_fabric(recipe: Recipe) -> Fabric:
     """The devices and processes that a recipe asks for, or a `ConfigError`."""
     processors = max(os.cpu_count() or 1, 2)
+    devices, nodes = recipe.devices, 1
+    if is_under_torchrun():
+        devices, nodes = _of_torchrun(recipe)
     if recipe.devices > processors and not torch.cuda.is_available():
         raise ConfigError(
             f"recipe.devices: {recipe.devices} processes, but this machine has {processors} "
@@ -30,8 +38,9 @@ def make_fabric(recipe: Recipe) -> Fabric:
     try:
         fabric = Fabric(
             accelerator=recipe.accelerator,
-            devices=recipe.devices,
-            strategy=_strategy() if recipe.devices > 1 else "auto",
+            devices=devices,
+            num_nodes=nodes,
+            strategy=_strategy() if devices * nodes > 1 else "auto",
             precision=recipe.precision,  # type: ignore[arg-type]
         )
     except (ValueError, RuntimeError) as error:  # names and devices that are not there
@@ -41,9 +50,29 @@ def make_fabric(recipe: Recipe) -> Fabric:
     return fabric
 
 
+def _of_torchrun(recipe: Recipe) -> tuple[int, int]:
+    """The processes of each machine, and the machines, that torchrun started."""
+    end_with_torchrun()
+    processes, local = (int(os.environ[name]) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
+    if recipe.devices not in (1, processes):
+        raise ConfigError(
+            f"recipe.devices: {recipe.devices}, but torchrun started {processes} processes; leave "
+            "devices out"
+        )
+    if processes % local:
+        raise ConfigError("torchrun: every machine must have the same number of processes")
+    return local, processes // local
+
+
+def is_first_process() -> bool:
+    """Whether this process writes to the run's folder, of those that torchrun started."""
+    return not is_under_torchrun() or os.environ["RANK"] == "0"
+
+
 def _strategy() -> DDPStrategy:
     # An objective need not train every parameter: cross-entropy leaves masks as they are.
-    return DDPStrategy(start_method="spawn", find_unused_parameters=True)
+    method: Literal["popen", "spawn"] = "popen" if is_under_torchrun() else "spawn"
+    return DDPStrategy(start_method=method, find_unused_parameters=True)
 
 
 def launch(fabric: Fabric, work: Callable[[Fabric], None]) -> None:
@@ -51,6 +80,10 @@ def launch(fabric: Fabric, work: Callable[[Fabric], None]) -> None:
     if fabric.world_size == 1:
         fabric.launch(work)
         return
+    if is_under_torchrun():
+        _launch_under_torchrun(fabric, work)
+        return
+    leash_spawned_workers()
     failures = multiprocessing.get_context("spawn").SimpleQueue()
     try:
         fabric.launch(partial(_worker, work=work, failures=failures))
@@ -61,6 +94,20 @@ def launch(fabric: Fabric, work: Callable[[Fabric], None]) -> None:
         if not failures.empty():
             raise TrainingError(failures.get()) from None
         raise
+
+
+def _launch_under_torchrun(fabric: Fabric, work: Callable[[Fabric], None]) -> None:
+    """Run `work` in this process, which is one of several; say so if another one has ended."""
+    try:
+        fabric.launch(work)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        if not isinstance(error, torch.distributed.DistError) and "gloo" not in reason.lower():
+            raise
+        raise TrainingError(
+            f"another process of the run has ended ({reason[-120:]}); start the same command on "
+            "all machines again, and it resumes from the last checkpoint"
+        ) from None
 
 
 def _worker(fabric: Fabric, work: Callable[[Fabric], None], failures: Any) -> None:

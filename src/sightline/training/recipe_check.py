@@ -33,7 +33,8 @@ def start_of(recipe: Recipe) -> Path | None:
     """The checkpoint that a run begins with, which must be of the recipe's make."""
     if recipe.start_from is None:
         return None
-    start = find_checkpoint(Path(recipe.start_from).expanduser())
+    bundled = recipe.start_from == "bundled"
+    start = find_checkpoint(None if bundled else Path(recipe.start_from).expanduser())
     config = load_config(start)
     tuned = config.get("tuned", {}).get("from", recipe.encoder.train_from)
     make = {

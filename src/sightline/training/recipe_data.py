@@ -13,7 +13,12 @@ from sightline.recipe import DataRecipe, EncoderRecipe
 def dataset_of(recipe: DataRecipe) -> CaptionDataset:
     """The captioned pictures that a recipe names."""
     if recipe.scenes is None:
-        return read_dataset(Path(str(recipe.path)).expanduser(), recipe.images)
+        return read_dataset(
+            Path(str(recipe.path)).expanduser(),
+            recipe.images,
+            dev_from_train=recipe.dev_from_train,
+            max_captions=recipe.max_captions,
+        )
     scenes = recipe.scenes
     return make_scene_dataset(
         scenes.train,

@@ -85,7 +85,11 @@ class RegionProvider:
         return trainable.source(encoder).to(self.fabric.device)
 
     def _encode(self, phase: Recipe) -> RegionCache:
-        """What a phase reads from a cache. The first process encodes what is not there yet."""
+        """What a phase reads from a cache.
+
+        The first process encodes what is not there yet. On another machine that does not share the
+        cache's folder, the first process there does so once more.
+        """
         encoder = self._reader(phase)
         pictures: list[Path | Image | Mirrored] = [*self.dev_pictures]
         if not _cuts(phase):
@@ -94,14 +98,21 @@ class RegionProvider:
         root = None if phase.encoder.cache is None else Path(phase.encoder.cache)
         precision = phase.encoder.precision
         cache = cache_for(encoder, root, precision)
-        known = cache.keys()
-        missing = [picture for picture in pictures if cache.key(picture) not in known]
-        if missing and self.fabric.is_global_zero:
-            encode_all(
-                missing, encoder, root, precision=precision, show_progress=self.show_progress
-            )
-        self.fabric.barrier()
-        cache.reload()
+        local = self.fabric.local_rank == 0
+        for is_encoding in (self.fabric.is_global_zero, local and not self.fabric.is_global_zero):
+            if is_encoding:
+                known = cache.keys()
+                missing = [picture for picture in pictures if cache.key(picture) not in known]
+                if missing:
+                    encode_all(
+                        missing,
+                        encoder,
+                        root,
+                        precision=precision,
+                        show_progress=self.show_progress,
+                    )
+            self.fabric.barrier()
+            cache.reload()
         return cache
 
 

@@ -41,12 +41,7 @@ class CrossEntropy(Objective):
         """The terms that the captions' own words make."""
         terms = {"nll": Term(negative_log_likelihood(unrolled, batch).sum(), "word")}
         if self.options.label_smoothing:
-            # (1 - s) nll + s * mean over the vocabulary = nll + s * (mean - nll), so that what is
-            # reported as nll is the likelihood itself. In the difference the normaliser cancels.
-            said = batch.targets != PAD
-            target = unrolled.logits.gather(3, batch.targets[..., None]).squeeze(3)
-            excess = (target - unrolled.logits.mean(-1)).masked_fill(~said, 0.0).sum()
-            excess = batch.weight * excess
+            excess = smoothing_excess(unrolled, batch).sum()
             terms["smoothing"] = Term(excess, "word", self.options.label_smoothing)
         if self.options.doubly_stochastic:
             penalty = doubly_stochastic_penalty(unrolled, batch).sum()
@@ -79,6 +74,17 @@ def negative_log_likelihood(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:
         unrolled.logits.flatten(0, 2), batch.targets.flatten(), ignore_index=PAD, reduction="none"
     )
     return batch.weight * losses.view(batch.targets.shape)
+
+
+def smoothing_excess(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:
+    """What label smoothing adds to -log p of every word `(B, K, T)`, before its weight s.
+
+    (1 - s) nll + s * mean over the vocabulary = nll + s * (mean - nll), so that what is reported as
+    nll is the likelihood itself. In the difference the normaliser cancels.
+    """
+    target = unrolled.logits.gather(3, batch.targets[..., None]).squeeze(3)
+    excess = target - unrolled.logits.mean(-1)
+    return batch.weight * excess.masked_fill(batch.targets == PAD, 0.0)
 
 
 def doubly_stochastic_penalty(unrolled: Unrolled, batch: CaptionBatch) -> Tensor:

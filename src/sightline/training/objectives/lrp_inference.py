@@ -14,7 +14,6 @@ from sightline.data.dataset import CaptionedImage
 from sightline.decoding.inference import inference
 from sightline.errors import ConfigError
 from sightline.explain.backward import backward_to_regions, word_relevance
-from sightline.explain.lrp.method import EPSILON
 from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
 from sightline.models.interface import CaptionModel, Unrolled
@@ -165,7 +164,7 @@ def _caption_support(
     places = explained.int().sort(dim=-1, descending=True, stable=True).indices[:, :most]
     targets = Targets(captioner, regions, inputs[:, None], places, words.gather(1, places))
     vectors = regions.vectors
-    mode = LRPMode(len(vectors), EPSILON, vectors.dtype, vectors.device)
+    mode = LRPMode(len(vectors), captioner.lrp_epsilon, vectors.dtype, vectors.device)
     multipliers = backward_to_regions(targets, mode)
     relevance = (multipliers.regions * vectors).sum(-1)  # (N, n, L)
     if of == "largest":

@@ -12,6 +12,7 @@ from sightline.training.batch import CaptionBatch
 from sightline.training.objectives.cross_entropy import (
     doubly_stochastic_penalty,
     negative_log_likelihood,
+    smoothing_excess,
 )
 from sightline.training.objectives.objective import Objective, Term
 
@@ -28,6 +29,9 @@ class ReinforceOptions:
     entropy: float = 0.002  # λ_e, as in the original code
     baseline_decay: float = 0.9
     doubly_stochastic: float = 0.0
+    # Ours, for comparisons with soft attention: of log p(y | s̃, a) where it is a loss. As a reward
+    # it stays what the bound says.
+    label_smoothing: float = 0.0
 
 
 class Reinforce(Objective):
@@ -58,6 +62,9 @@ class Reinforce(Objective):
             "entropy": Term(-entropy, "word", self.options.entropy),
             "log_likelihood": Term(log_likelihood.sum(), "caption", 0.0),
         }
+        if self.options.label_smoothing:
+            excess = smoothing_excess(unrolled, batch).sum()
+            terms["smoothing"] = Term(excess, "word", self.options.label_smoothing)
         if self.options.doubly_stochastic:
             penalty = doubly_stochastic_penalty(unrolled, batch).sum()
             terms["attention"] = Term(penalty, "caption", self.options.doubly_stochastic)

@@ -1,6 +1,7 @@
 """Self-critical sequence training (paper 0, eq. 12; Rennie et al. 2017)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,6 +18,7 @@ from sightline.decoding.stepwise import greedy
 from sightline.decoding.words import with_start
 from sightline.errors import ConfigError
 from sightline.models.interface import Unrolled
+from sightline.models.layers import Dropout
 from sightline.models.transformer import BothPasses
 from sightline.text.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
 from sightline.training.batch import CaptionBatch
@@ -41,6 +43,9 @@ class SelfCriticalOptions:
     baseline: Literal["others", "greedy"] = "others"
     count_end: bool = True  # the end is a word of CIDEr-D; without, captions learn to end in "a"
     max_length: int = 20
+    # Score captions under dropout. They are drawn without it, so the gradient is then that of
+    # another policy than the one they are from; without, it is the policy gradient itself.
+    dropout: bool = False
     penalty: float = 0.035  # λ of the mask networks, in a captioner that has them (eq. 4)
 
     def __post_init__(self) -> None:
@@ -57,10 +62,10 @@ class SelfCriticalOptions:
 class SelfCritical(Objective):
     """-E[r(y)] over captions y of the model's own, by its policy gradient.
 
-    Captions are drawn without gradient and without dropout; one parallel pass then gives the
-    gradient of their log-probabilities, so any model learns so at about the cost of a step of
-    cross-entropy and a greedy decoding. The mask networks of an aligned captioner go on playing
-    against it: they minimise the reward instead of the likelihood.
+    Captions are drawn without gradient and without dropout; one parallel pass, without dropout too,
+    then gives the gradient of their log-probabilities, so any model learns so at about the cost of
+    a step of cross-entropy and a greedy decoding. The mask networks of an aligned captioner go on
+    playing against it: they minimise the reward instead of the likelihood.
     """
 
     def __init__(self, options: SelfCriticalOptions) -> None:
@@ -92,13 +97,14 @@ class SelfCritical(Objective):
 
         inputs = with_start(captions)
         terms: dict[str, Term] = {}
-        if has_masks(model):
-            passes: BothPasses = model(batch.regions, inputs, perturb=True)
-            terms["surrogate"] = surrogate(passes.aligned)
-            said = batch.tokens / (captions != PAD).sum() * (captions != PAD)
-            terms |= mask_terms(passes, surrogate(passes.perturbed), said, self.options.penalty)
-        else:
-            terms["surrogate"] = surrogate(model(batch.regions, inputs))
+        with nullcontext() if self.options.dropout else without_dropout(model):
+            if has_masks(model):
+                passes: BothPasses = model(batch.regions, inputs, perturb=True)
+                terms["surrogate"] = surrogate(passes.aligned)
+                said = batch.tokens / (captions != PAD).sum() * (captions != PAD)
+                terms |= mask_terms(passes, surrogate(passes.perturbed), said, self.options.penalty)
+            else:
+                terms["surrogate"] = surrogate(model(batch.regions, inputs))
         return {
             **terms,
             "reward": Term(share * rewards.sum(), "caption", 0.0),
@@ -121,6 +127,23 @@ class SelfCritical(Objective):
             if self.options.baseline == "others":
                 return captions, captions[:, :0]
             return captions, greedy(captioner, memory, self.limits).tokens
+
+
+@contextmanager
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """A model in training that drops nothing for a while."""
+    dropping = [
+        module
+        for module in model.modules()
+        if isinstance(module, Dropout | nn.Dropout) and module.training
+    ]
+    for module in dropping:
+        module.eval()
+    try:
+        yield
+    finally:
+        for module in dropping:
+            module.train()
 
 
 def policy_log_probs(logits: Tensor, captions: Tensor, limits: Constraints) -> Tensor:

@@ -1,0 +1,96 @@
+"""Captions of a captioner's own: which of their words are right, and what they score."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightline.captioner import Captioner
+from sightline.captions import Caption
+from sightline.data.dataset import CaptionedImage
+from sightline.encoded_picture import EncodedPicture
+from sightline.errors import DataError
+from sightline.experiments.claims import Answer, untested
+from sightline.experiments.experiment import Record, Subject, Task
+from sightline.metrics.word_labels import label_words
+from sightline.text.stop_words import STOP_WORDS
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCaption:
+    """A captioner's own caption, and which of its content words the references say."""
+
+    picture: EncodedPicture
+    caption: Caption
+    right: dict[int, bool]  # by the word's place in the caption
+
+
+def label_caption(captioner: Captioner, image: CaptionedImage) -> LabelledCaption:
+    """Caption a picture, and hold the words against its references."""
+    picture = captioner.encode(captioner.open(image.picture))
+    caption = captioner.caption(picture)
+    words = [word.text for word in caption.words]
+    labels = label_words(words, image.captions)
+    right = {
+        place: label
+        for place, (word, label) in enumerate(zip(words, labels, strict=True))
+        if word not in STOP_WORDS
+    }
+    return LabelledCaption(picture, caption, right)
+
+
+def every_picture(
+    subjects: Sequence[Subject], measure: Callable[[Subject, CaptionedImage, int], Record]
+) -> Iterator[Task]:
+    """A task for every picture of every subject; `measure` gets its number, too."""
+    for subject in subjects:
+        for number, image in enumerate(subject.images):
+            yield Task(
+                f"{subject.name}/{image.name}",
+                lambda subject=subject, image=image, number=number: {  # type: ignore[misc]
+                    "run": subject.name,
+                    "model": subject.model,
+                    "picture": image.name,
+                    **measure(subject, image, number),
+                },
+            )
+
+
+def say(subject: Subject, image: CaptionedImage, number: int) -> Record:
+    """A caption beside its references, for scores over all pictures."""
+    return {
+        "caption": subject.captioner.caption(image.picture).text,
+        "references": list(image.captions),
+    }
+
+
+def by_run(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The records of each run, in their order."""
+    runs: dict[str, list[Record]] = {}
+    for record in records:
+        runs.setdefault(record["run"], []).append(record)
+    return runs
+
+
+def words_of(records: Sequence[Record]) -> list[Record]:
+    """All words of the records, each with its picture."""
+    words = [{"picture": r["picture"], **word} for r in records for word in r["words"]]
+    if not words:
+        raise DataError(f"the captions of {len(records)} pictures have no word to measure")
+    return words
+
+
+ENOUGH = 100
+"""Pictures of a run below which a claim about captions is not decided."""
+
+
+def on_enough(test: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[str, Any]], Answer]:
+    """A claim's test that does not decide on a handful of pictures, but says what they show."""
+
+    def answer(data: dict[str, Any]) -> Answer:
+        found = test(data)
+        fewest = min(data.get("pictures", {}).values(), default=ENOUGH)
+        if fewest >= ENOUGH or found.verdict == "not tested":
+            return found
+        return untested(f"{fewest} pictures are too few to decide. {found.sentence}")
+
+    return answer

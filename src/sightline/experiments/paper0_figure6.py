@@ -1,0 +1,112 @@
+"""Paper 0, figure 6: how much alignment changes attention, by layer (eq. 13)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sightline.errors import ConfigError
+from sightline.evaluation.distributions import jensen_shannon
+from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.transformer_words import CaptionAttention, transformer_tasks
+
+
+@dataclass(frozen=True)
+class Options:
+    """There are none."""
+
+
+def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+    return transformer_tasks(subjects, measure)
+
+
+def measure(seen: CaptionAttention, subject: Subject) -> Record:
+    """The divergence `[word][layer]`; aligned weights sum to more than one, so normalised."""
+    if seen.masks is None:
+        raise ConfigError(f"{subject.name}: has no alignment; give runs of aligned captioners")
+    aligned = seen.aligned / seen.aligned.sum(-1, keepdims=True)
+    return {
+        "divergence": jensen_shannon(seen.attention, aligned).tolist(),
+        "mask": float(seen.masks.mean()),
+    }
+
+
+def conclude(records: Sequence[Record], options: Options) -> Findings:
+    rows: list[dict[str, Any]] = []
+    rises: dict[str, Any] = {}
+    for run in dict.fromkeys(record["run"] for record in records):
+        of_run = [record for record in records if record["run"] == run]
+        words = [(word, record["picture"]) for record in of_run for word in record["divergence"]]
+        pictures = [picture for _, picture in words]
+        mask = estimate([r["mask"] for r in of_run], [r["picture"] for r in of_run])
+        layers = len(words[0][0])
+        for layer in range(layers):
+            divergence = estimate([word[layer] for word, _ in words], pictures)
+            rows.append({"run": run, "layer": layer + 1, "divergence": divergence, "mask": mask})
+        if layers > 1:
+            higher = estimate([word[-1] - word[0] for word, _ in words], pictures)
+            rises[run] = higher.to_json()
+    table = to_markdown(
+        ["captioner", "layer", "Jensen-Shannon divergence, in thousandths of a nat", "mean mask"],
+        [
+            [
+                row["run"],
+                str(row["layer"]),
+                row["divergence"].show(1000, 2),
+                f"{row['mask'].mean:.2f}",
+            ]
+            for row in rows
+        ],
+    )
+    plain = [
+        {k: v.to_json() if isinstance(v, Estimate) else v for k, v in row.items()} for row in rows
+    ]
+    return Findings(table, _draw(rows), {"rows": plain, "last_above_first": rises})
+
+
+def _draw(rows: Sequence[dict[str, Any]]) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.2), layout="constrained")
+    panel = figure.subplots()
+    for run in dict.fromkeys(row["run"] for row in rows):
+        of_run = [row for row in rows if row["run"] == run]
+        of_layers = [row["divergence"] for row in of_run]
+        errors = [[e.mean - e.low for e in of_layers], [e.high - e.mean for e in of_layers]]
+        x = [row["layer"] for row in of_run]
+        panel.errorbar(x, [e.mean for e in of_layers], errors, marker="o", capsize=3, label=run)
+        panel.set_xticks(x)
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("decoder layer")
+    panel.set_ylabel("Jensen-Shannon divergence (nats)")
+    panel.legend(fontsize=8)
+    return figure
+
+
+def higher_layers_change_more(data: dict[str, Any]) -> Answer:
+    """Whether the last layer's attention changes more than the first's."""
+    if not data["last_above_first"]:
+        return untested("The captioners have one layer.")
+    more = {run: Estimate.from_json(e) for run, e in data["last_above_first"].items()}
+    words = "; ".join(f"{run}: {e.show(1000, 2, '+')} thousandths" for run, e in more.items())
+    return decide(
+        all(e.above() for e in more.values()),
+        f"Divergence in the last layer minus that in the first: {words}.",
+    )
+
+
+EXPERIMENT = Experiment(
+    "paper0-figure6",
+    "In which layers does alignment change attention?",
+    Options,
+    tasks,
+    conclude,
+    (
+        Claim(
+            "figure 6",
+            "Alignment changes attention little in low layers and much in high ones.",
+            higher_layers_change_more,
+        ),
+    ),
+)

@@ -1,0 +1,194 @@
+"""Paper 4, table 2: is a word less likely without the words that it is said to rest on?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sightline.captioner import Captioner
+from sightline.data.dataset import CaptionedImage
+from sightline.experiments.captioned import (
+    by_run,
+    every_picture,
+    label_caption,
+    on_enough,
+    words_of,
+)
+from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.scored import mark
+from sightline.explain.methods import find_method
+from sightline.explanation import Explanation
+from sightline.metrics.coco_objects import mentions
+from sightline.text.stop_words import STOP_WORDS
+
+RANDOM = "random"
+KINDS = ("stop words", "object words")
+
+
+@dataclass(frozen=True)
+class Options:
+    """As in the paper. Grad-CAM and Guided Grad-CAM explain previous words alike."""
+
+    methods: tuple[str, ...] = ("lrp", "grad_cam")
+    skipped: int = 5  # words at the start of a caption that are not explained
+    deleted: int = 3  # previous words
+
+    def __post_init__(self) -> None:
+        for method in self.methods:
+            find_method(method)
+
+
+def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+    def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
+        captioner = subject.captioner
+        said = label_caption(captioner, image)
+        texts = [word.text for word in said.caption.words]
+        kinds = {place: _kind(texts[place], image) for place in range(len(texts))}
+        places = [p for p, kind in kinds.items() if kind is not None and p >= options.skipped]
+        words: list[Record] = [{"word": texts[p], "kind": kinds[p], "drops": {}} for p in places]
+        draw = np.random.default_rng(number)
+        rankings = {RANDOM: [draw.random(place) for place in places]}
+        for method in options.methods if places else ():
+            explanations = captioner.explain(
+                said.picture, said.caption, words=places, method=method
+            )
+            rankings[method] = [_importance(why) for why in explanations]
+        for method, of_words in rankings.items():
+            for place, word, importance in zip(places, words, of_words, strict=True):
+                kept = _without(texts[:place], importance, options.deleted)
+                after = _log_probability(captioner, said.picture, [*kept, texts[place]])
+                before = said.caption.words[place].log_probability
+                word["drops"][method] = after < before
+        return {"words": words}
+
+    return every_picture(subjects, measure)
+
+
+def _kind(word: str, image: CaptionedImage) -> str | None:
+    """Stop words, and names of objects: of COCO's categories, or of what has boxes."""
+    if word in STOP_WORDS:
+        return KINDS[0]
+    nouns = {thing.label.split()[-1] for thing in image.groundings}
+    return KINDS[1] if word in nouns or mentions(word) else None
+
+
+def _importance(why: Explanation) -> np.ndarray[Any, Any]:
+    """Of each previous word but <start>: its relevance, or the size of its gradient."""
+    relevance = why.words[1:]
+    return relevance if find_method(why.method).adds_up else np.abs(relevance)
+
+
+def _without(words: list[str], importance: np.ndarray[Any, Any], count: int) -> list[str]:
+    """The words without the most important ones.
+
+    >>> _without(["a", "dog", "on", "the"], np.array([0.1, 3.0, -2.0, 1.0]), 2)
+    ['a', 'on']
+    """
+    gone = set(np.argsort(-importance, kind="stable")[:count].tolist())
+    return [word for place, word in enumerate(words) if place not in gone]
+
+
+def _log_probability(captioner: Captioner, picture: Any, words: list[str]) -> float:
+    """Of the last word, after the others."""
+    return captioner.read(picture, " ".join(words), alternatives=1).words[-1].log_probability
+
+
+def conclude(records: Sequence[Record], options: Options) -> Findings:
+    methods = [*options.methods, RANDOM]
+    rows: list[list[str]] = []
+    drops: dict[str, dict[str, Any]] = {}
+    marks: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for run, of_run in by_run(records).items():
+        words = words_of(of_run)
+        drops[run] = {}
+        for kind in KINDS:
+            chosen = [word for word in words if word["kind"] == kind]
+            if not chosen:
+                continue
+            pictures = [word["picture"] for word in chosen]
+            shares = {
+                m: estimate([float(w["drops"][m]) for w in chosen], pictures) for m in methods
+            }
+            gains = {
+                m: estimate(
+                    [float(w["drops"][m]) - float(w["drops"][RANDOM]) for w in chosen], pictures
+                )
+                for m in options.methods
+            }
+            drops[run][kind] = {
+                "words": len(chosen),
+                **{m: share.to_json() for m, share in shares.items()},
+                "above random": {m: gain.to_json() for m, gain in gains.items()},
+            }
+            marks[run, kind] = shares
+            rows.append([run, f"{kind} ({len(chosen)})", *(shares[m].show(100) for m in methods)])
+    table = to_markdown(["run", "words", *methods], rows)
+    return Findings(table, _draw(marks, methods), {"drops": drops})
+
+
+def _draw(marks: dict[tuple[str, str], dict[str, Estimate]], methods: Sequence[str]) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 0.7 * len(marks) + 1.6), layout="constrained")
+    panel = figure.subplots()
+    for row, shares in enumerate(marks.values()):
+        for number, method in enumerate(methods):
+            mark(panel, shares[method], row + 0.18 * number, f"C{number}", None if row else method)
+    panel.set_yticks(range(len(marks)), [f"{run}\n{kind}" for run, kind in marks], fontsize=8)
+    panel.invert_yaxis()
+    panel.set_xlabel("words that become less likely (%)")
+    panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def above_random(data: dict[str, Any]) -> Answer:
+    """Every method, for every kind of word and every run."""
+    gains = {
+        f"{run}, {kind}, {method}": Estimate.from_json(gain)
+        for run, kinds in data["drops"].items()
+        for kind, found in kinds.items()
+        for method, gain in found["above random"].items()
+    }
+    sentences = [f"{name}: {gain.show(100, sign='+')} points" for name, gain in gains.items()]
+    holds = all(gain.above(0) for gain in gains.values())
+    return decide(holds, "Above random deletions: " + "; ".join(sentences) + ".")
+
+
+def stop_words_depend_more(data: dict[str, Any]) -> Answer:
+    """By LRP; intervals of both kinds must not overlap."""
+    sentences, holds = [], []
+    for run, kinds in data["drops"].items():
+        if len(kinds) == len(KINDS) and "lrp" in kinds[KINDS[0]]:
+            stop, objects = (Estimate.from_json(kinds[kind]["lrp"]) for kind in KINDS)
+            holds.append(stop.low > objects.high)
+            sentences.append(
+                f"{run}: {stop.show(100)} % of stop words, {objects.show(100)} % of object words"
+            )
+    if not holds:
+        return untested("No captioner here said words of both kinds late enough.")
+    return decide(all(holds), "; ".join(sentences) + ".")
+
+
+EXPERIMENT = Experiment(
+    "paper4-table2",
+    "Is a word less likely without the previous words that an explanation names?",
+    Options,
+    tasks,
+    conclude,
+    (
+        Claim(
+            "table 2",
+            "Deleting the words that LRP or Grad* names lowers a word's probability more often "
+            "than deleting random ones.",
+            on_enough(above_random),
+        ),
+        Claim(
+            "table 2",
+            "Stop words depend on previous words more often than object words.",
+            on_enough(stop_words_depend_more),
+        ),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Paper 4, table 3: do explanations tell hallucinated words from right ones?"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sightline.data.dataset import CaptionedImage
+from sightline.errors import DataError
+from sightline.experiments.captioned import (
+    by_run,
+    every_picture,
+    label_caption,
+    on_enough,
+    words_of,
+)
+from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.estimate import Estimate
+from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.scored import draw, estimated, models_of, tabulate, to_json
+from sightline.explanation import Explanation
+from sightline.metrics.auc import auc
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which words count: the paper takes those that are said more than 50 times."""
+
+    said_more_than: int = 50
+    methods: tuple[str, ...] = ("lrp", "guided_grad_cam", "attention")
+
+
+def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+    def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
+        captioner = subject.captioner
+        said = label_caption(captioner, image)
+        places = list(said.right)
+        words: list[Record] = []
+        for place, right in said.right.items():
+            word = said.caption.words[place]
+            scores = {"log-probability": word.log_probability, **_gate(word.signals)}
+            words.append({"word": word.text, "right": right, "scores": scores})
+        for method in options.methods if places else ():
+            explanations = captioner.explain(
+                said.picture, said.caption, words=places, method=method
+            )
+            for record, why in zip(words, explanations, strict=True):
+                record["scores"] |= scores_of(why)
+        return {"words": words}
+
+    return every_picture(subjects, measure)
+
+
+def _gate(signals: dict[str, float]) -> dict[str, float]:
+    """How far the picture is let in: 1 - β of paper 4, where there is a sentinel."""
+    return {"1 - beta": 1 - signals["sentinel"]} if "sentinel" in signals else {}
+
+
+def scores_of(why: Explanation) -> dict[str, float]:
+    """The paper's scores of a word. Of LRP and attention at the regions, whose sum is the same."""
+    if why.method == "guided_grad_cam":
+        assert why.heatmap is not None
+        pixels = why.heatmap.astype(np.float64)
+        return {"G.": float(pixels.mean()), "G.-abs": float(np.abs(pixels).mean())}
+    values = why.regions.astype(np.float64)
+    if why.method == "attention":  # its mean is the same for every word
+        return {"attention max": float(values.max())}
+    name = "L." if why.method == "lrp" else why.method
+    return {name: float(values.mean()), f"{name}-max": float(values.max())}
+
+
+def conclude(records: Sequence[Record], options: Options) -> Findings:
+    rows: dict[str, dict[str, Estimate]] = {}
+    counts = {}
+    for run, of_run in by_run(records).items():
+        words = words_of(of_run)
+        often = Counter(word["word"] for word in words)
+        words = [word for word in words if often[word["word"]] > options.said_more_than]
+        right = [bool(word["right"]) for word in words]
+        if len(set(right)) < 2:
+            raise DataError(
+                f"{run}: of the words said more than {options.said_more_than} times, "
+                f"{sum(right)} are right and {len(right) - sum(right)} wrong, so they cannot be "
+                "told apart; give more pictures, or --set said_more_than=0"
+            )
+        numbers = {name: n for n, name in enumerate(dict.fromkeys(w["picture"] for w in words))}
+        pictures = [numbers[word["picture"]] for word in words]
+        rows[run] = {
+            name: estimated(auc([word["scores"][name] for word in words], right, pictures, name))
+            for name in words[0]["scores"]
+        }
+        counts[run] = {"right": sum(right), "wrong": len(right) - sum(right)}
+    models = models_of(records)
+    data = {"auc": to_json(rows), "models": models, "words": counts}
+    return Findings(tabulate(rows, models), draw(rows), data)
+
+
+def _ordered(data: dict[str, Any], high: str, low: str) -> Answer:
+    sentences, holds = [], []
+    for run, row in data["auc"].items():
+        if high in row and low in row:
+            one, other = Estimate.from_json(row[high]), Estimate.from_json(row[low])
+            holds.append(one.low > other.high)
+            sentences.append(
+                f"{run}: {high} {one.show(digits=2)}, {low} {other.show(digits=2)} "
+                f"({data['words'][run]['right']} right words, {data['words'][run]['wrong']} wrong)"
+            )
+    if not holds:
+        return untested(f"No captioner here has both {high} and {low}.")
+    return decide(all(holds), "; ".join(sentences) + ".")
+
+
+EXPERIMENT = Experiment(
+    "paper4-table3",
+    "Do explanations tell hallucinated words from right ones?",
+    Options,
+    tasks,
+    conclude,
+    (
+        Claim(
+            "table 3",
+            "LRP identifies hallucinated words better than attention.",
+            on_enough(lambda data: _ordered(data, "L.", "attention max")),
+        ),
+        Claim(
+            "table 3",
+            "LRP does it better than the absolute value of Guided Grad-CAM.",
+            on_enough(lambda data: _ordered(data, "L.", "G.-abs")),
+        ),
+        Claim(
+            "table 3",
+            "The absolute value of Guided Grad-CAM does it better than 1 - β.",
+            on_enough(lambda data: _ordered(data, "G.-abs", "1 - beta")),
+        ),
+    ),
+)

@@ -1,0 +1,146 @@
+"""Paper 4, table 5: mean average precision of frequent object words; and CHAIR, which is ours.
+
+The paper does not define its average precision. A word's occurrences are ranked by their
+probability here; those that a reference says are true positives. Its precision, the share of true
+positives, is shown beside it: the paper's numbers are near the shares that its table 3 implies.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.data.dataset import CaptionedImage
+from sightline.errors import DataError
+from sightline.experiments.captioned import by_run, every_picture, label_caption, words_of
+from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.scored import (
+    draw,
+    estimated,
+    models_of,
+    spoken,
+    tabulate,
+    to_json,
+)
+from sightline.metrics.chair import chair
+from sightline.metrics.coco_objects import mentions
+from sightline.metrics.score import Floats, Score
+
+
+@dataclass(frozen=True)
+class Options:
+    """The paper takes words said more than 50 times on Flickr30k, more than 100 times on COCO."""
+
+    said_more_than: int = 50
+
+
+def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+    def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
+        said = label_caption(subject.captioner, image)
+        nouns = {thing.label.split()[-1] for thing in image.groundings}
+        words = [
+            {
+                "word": said.caption.words[place].text,
+                "right": right,
+                "log_probability": said.caption.words[place].log_probability,
+            }
+            for place, right in said.right.items()
+            if said.caption.words[place].text in nouns or mentions(said.caption.words[place].text)
+        ]
+        text = said.caption.text
+        return {"words": words, "caption": text, "references": list(image.captions)}
+
+    return every_picture(subjects, measure)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPrecision(Score):
+    """The mean over words of their average precision, or of their precision."""
+
+    # For each word: the picture of each occurrence, most probable first, and whether it is right.
+    words: tuple[tuple[NDArray[np.int64], NDArray[np.bool_]], ...] = field(kw_only=True)
+    ranked: bool = field(kw_only=True)
+
+    def resampled(self, weights: Floats) -> Floats:
+        values = []
+        for pictures, right in self.words:
+            drawn = weights[..., pictures]
+            hits = drawn * right
+            if self.ranked:
+                precision = _divide(hits.cumsum(-1), drawn.cumsum(-1))
+                average = _divide(np.nansum(hits * precision, -1), hits.sum(-1))
+                # A word that is said and never right has no precision at any of its right ones: 0.
+                values.append(np.where(drawn.sum(-1) > 0, np.nan_to_num(average), np.nan))
+            else:
+                values.append(_divide(hits.sum(-1), drawn.sum(-1)))
+        # A draw without any occurrence of a word says nothing of it.
+        stacked = np.stack(values)
+        known = ~np.isnan(stacked)
+        return _divide(np.where(known, stacked, 0).sum(0), known.sum(0).astype(float))
+
+
+def _divide(one: Floats, other: Floats) -> Floats:
+    undefined = np.full(np.broadcast(one, other).shape, np.nan)
+    return np.asarray(np.divide(one, other, out=undefined, where=other > 0))
+
+
+def mean_precision(words: Sequence[Record], pictures: int, ranked: bool) -> MeanPrecision:
+    """Of words with their picture's number, their probability and whether they are right.
+
+    >>> words = [
+    ...     {"word": "dog", "number": n, "log_probability": -n, "right": n != 1} for n in range(3)
+    ... ]
+    >>> round(mean_precision(words, 3, True).corpus, 4)  # (1/1 + 2/3) / 2
+    0.8333
+    >>> round(mean_precision(words, 3, False).corpus, 4)
+    0.6667
+    """
+    groups = []
+    for name in dict.fromkeys(word["word"] for word in words):
+        of_word = sorted(
+            (word for word in words if word["word"] == name), key=lambda w: -w["log_probability"]
+        )
+        groups.append(
+            (
+                np.array([word["number"] for word in of_word], np.int64),
+                np.array([word["right"] for word in of_word], np.bool_),
+            )
+        )
+    name = "mAP" if ranked else "mean precision"
+    score = MeanPrecision(
+        name, np.nan, np.full(pictures, np.nan), words=tuple(groups), ranked=ranked
+    )
+    object.__setattr__(score, "corpus", float(score.resampled(np.ones(pictures))))
+    return score
+
+
+def conclude(records: Sequence[Record], options: Options) -> Findings:
+    rows, counts = {}, {}
+    for run, of_run in by_run(records).items():
+        numbers = {record["picture"]: number for number, record in enumerate(of_run)}
+        words = [{**word, "number": numbers[word["picture"]]} for word in words_of(of_run)]
+        often = Counter(word["word"] for word in words)
+        words = [word for word in words if often[word["word"]] > options.said_more_than]
+        if not words:
+            raise DataError(
+                f"{run}: no object word is said more than {options.said_more_than} times; give "
+                "more pictures, or a lower --set said_more_than"
+            )
+        scores = [mean_precision(words, len(of_run), ranked) for ranked in (True, False)]
+        rows[run] = {score.name: estimated(score) for score in (*scores, *chair(*spoken(of_run)))}
+        counts[run] = {word: often[word] for word in dict.fromkeys(w["word"] for w in words)}
+    models = models_of(records)
+    data: dict[str, Any] = {"rows": to_json(rows), "models": models, "words": counts}
+    return Findings(tabulate(rows, models), draw(rows), data)
+
+
+EXPERIMENT = Experiment(
+    "paper4-table5",
+    "How often are the objects that captions name really there?",
+    Options,
+    tasks,
+    conclude,
+)

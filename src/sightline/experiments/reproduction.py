@@ -1,0 +1,118 @@
+"""One page of all claims: what each paper says, what our numbers say, and the verdict.
+
+It is made from the `data.json` of finished experiments alone, so that no number is typed by hand.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sightline.errors import DataError
+from sightline.experiments.claims import Answer, Claim, untested
+from sightline.experiments.estimate import to_markdown
+from sightline.experiments.experiment import Experiment
+from sightline.experiments.registry import EXPERIMENTS, find_experiment
+from sightline.parsing import read_json
+from sightline.printing import printable
+
+PAPERS = (
+    "Attention-aligned Transformer for image captioning",
+    "Show, attend and tell",
+    "Semantic alignment for hierarchical image captioning (HACap)",
+    "Image-to-text transduction with spatial self-attention",
+    "Understanding image captioning models beyond visualizing attention",
+)
+_INTRODUCTION = """# Which claims of the papers hold here
+
+`{command}` makes this page from the results of experiments,
+which `sightline experiment` makes.
+
+- *Reproduced*: our number agrees with the claim, and so does its whole 95 % interval.
+- *Not reproduced*: it does not, at the budget that the table behind the link states. Most runs here
+  are of small captioners that were trained for a short time.
+- *Not tested*: no run here can say.
+
+Of {total} claims, {reproduced} are reproduced, {against} are not, and {untested} are not tested.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim, and what one finished experiment says to it."""
+
+    experiment: Experiment
+    claim: Claim
+    answer: Answer
+    folder: str  # of the experiment's results; empty where there are none
+
+
+def collect(folder: Path) -> list[Row]:
+    """Every claim of every experiment, put to the results in the folders below `folder`.
+
+    >>> rows = collect(Path("nothing"))
+    >>> {row.answer.verdict for row in rows}
+    {'not tested'}
+    """
+    results: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for path in sorted(folder.glob("*/data.json")):
+        data = read_json(path)
+        name = data.get("experiment") if isinstance(data, dict) else None
+        if name not in EXPERIMENTS:
+            raise DataError(f"{path}: is not the data of an experiment that is known here")
+        results.setdefault(name, []).append((path.parent.name, data))
+    rows: list[Row] = []
+    for name in EXPERIMENTS:
+        experiment = find_experiment(name)
+        for claim in experiment.claims:
+            rows += _answers(experiment, claim, results.get(name, []))
+    return rows
+
+
+def _answers(
+    experiment: Experiment, claim: Claim, results: list[tuple[str, dict[str, Any]]]
+) -> Iterator[Row]:
+    for name, data in results:
+        try:
+            yield Row(experiment, claim, claim.test(data), name)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise DataError(f"{name}/data.json: lacks what a claim asks for: {error}") from None
+    if not results:
+        yield Row(experiment, claim, untested("No run of this experiment is stored."), "")
+
+
+def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:
+    """The page; results are linked to below the folder `link`."""
+    verdicts = [row.answer.verdict for row in rows]
+    page = _INTRODUCTION.format(
+        command=command,
+        total=len(rows),
+        reproduced=verdicts.count("reproduced"),
+        against=verdicts.count("not reproduced"),
+        untested=verdicts.count("not tested"),
+    )
+    ordered = sorted(rows, key=lambda row: row.experiment.name)
+    for paper, of_paper in groupby(ordered, lambda row: paper_of(row.experiment.name)):
+        title = "Ours" if paper is None else f"Paper {paper}: {PAPERS[paper]}"
+        header = ["where", "the claim", "verdict", "here", "experiment"]
+        page += f"\n## {title}\n\n"
+        page += to_markdown(header, [_cells(row, link) for row in of_paper])
+    return page
+
+
+def _cells(row: Row, link: str) -> list[str]:
+    name = row.experiment.name
+    where = f"[{row.folder}]({link}/{row.folder}/table.md)" if row.folder else f"`{name}`"
+    texts = (row.claim.statement, row.answer.verdict, row.answer.sentence)
+    statement, verdict, sentence = (printable(text).replace("|", "\\|") for text in texts)
+    return [row.claim.place, statement, f"*{verdict}*", sentence, where]
+
+
+def paper_of(name: str) -> int | None:
+    """The paper that an experiment is of.
+
+    >>> paper_of("paper0-figure2"), paper_of("explanations")
+    (0, None)
+    """
+    return int(name[5]) if name.startswith("paper") else None

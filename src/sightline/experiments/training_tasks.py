@@ -1,0 +1,156 @@
+"""The runs of an experiment that trains: one task for each arm and seed.
+
+Runs are kept under `runs/` in the experiment's folder. One that was interrupted goes on where it
+was; one that is finished is only evaluated.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sightline.captioner import Captioner
+from sightline.checkpoint import find_checkpoint
+from sightline.config import require_at_least
+from sightline.evaluation.evaluate import evaluate
+from sightline.evaluation.history import last_terms, read_history
+from sightline.evaluation.results import results_of
+from sightline.experiments.estimate import Estimate, estimate_seeds
+from sightline.experiments.experiment import Arm, Record, Task
+from sightline.metrics.score import number
+from sightline.metrics.scoring import check_metrics
+from sightline.metrics.word_labels import wrong_words
+from sightline.recipe import Recipe, load_recipe
+from sightline.training.recipe_data import dataset_of
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What experiments that train have in common."""
+
+    seeds: int = 3
+    overrides: tuple[str, ...] = ()  # of every arm's recipe, such as epochs=2
+    metrics: tuple[str, ...] = ("bleu", "rouge-l", "cider-d")  # as `sightline score` names them
+
+    def __post_init__(self) -> None:
+        require_at_least(1, "seeds", seeds=self.seeds)
+        check_metrics(self.metrics)
+
+
+def training_tasks(
+    arms: Sequence[Arm],
+    options: TrainingOptions,
+    folder: Path,
+    locations: Sequence[str] = (),
+    show_progress: bool = False,
+) -> Iterator[Task]:
+    """Train every arm with every seed, and evaluate it on dev and test.
+
+    `locations` are overrides that say where data and caches are; they are no part of what was done.
+    All arms of a seed come before the next seed, so that an experiment cut short is still paired.
+    """
+    for seed in range(max(arm.seeds for arm in arms)):
+        for arm in arms:
+            if seed < arm.seeds:
+                recipe = recipe_of(arm, seed, options, folder, locations)
+                run = _run(folder, arm.name, seed)
+                yield Task(
+                    f"{arm.name}/{seed}",
+                    lambda arm=arm, seed=seed, recipe=recipe, run=run: {  # type: ignore[misc]
+                        "arm": arm.name,
+                        "seed": seed,
+                        "budget": budget_of(recipe),
+                        **train_and_evaluate(recipe, run, options.metrics, show_progress),
+                    },
+                )
+
+
+def _run(folder: Path, arm: str, seed: int) -> Path:
+    return folder / "runs" / f"{arm}-{seed}"
+
+
+def recipe_of(
+    arm: Arm,
+    seed: int,
+    options: TrainingOptions,
+    folder: Path,
+    locations: Sequence[str] = (),
+) -> Recipe:
+    """What one run of an arm trains."""
+    overrides = [*arm.overrides, *options.overrides, *locations, f"seed={seed}"]
+    if arm.after is not None:
+        overrides.append(f"start_from={_run(folder, arm.after, seed)}")
+    return load_recipe(arm.recipe, overrides)
+
+
+def train_and_evaluate(
+    recipe: Recipe, run: Path, metrics: Sequence[str], show_progress: bool = False
+) -> Record:
+    """Train what is left to train; scores of dev (of the best checkpoint) and test, the epochs,
+    and the terms of the loss at the end: `mask`, `gate` and the like."""
+    from sightline.training.loop import train
+
+    train(recipe, run, show_progress=show_progress)
+    cache = None if recipe.encoder.cache is None else Path(recipe.encoder.cache)
+    captioner = Captioner.load(find_checkpoint(run))
+    scores: dict[str, dict[str, float | None]] = {}
+    for split in ("dev", "test"):
+        images = dataset_of(recipe.data).split(split)
+        evaluation = evaluate(captioner, images, metrics, split=split, cache=cache)
+        references = [image.captions for image in images]
+        wrong = wrong_words(evaluation.captions, references)
+        scores[split] = {each.name: number(each.corpus) for each in (*evaluation.scores, wrong)}
+    terms = last_terms(read_history(run))
+    return {**scores, "epochs": results_of(run)[-1].epochs, "terms": terms}
+
+
+def budget_of(recipe: Recipe) -> str:
+    """What a run is trained on and for how long, in words.
+
+    >>> budget_of(load_recipe("scenes/transformer", ["epochs=9"]))
+    'transformer on 1,200 medium scenes, 9 epochs of cross_entropy'
+    """
+    data, scenes = recipe.data, recipe.data.scenes
+    if scenes is not None:
+        pictures = f"{scenes.train:,} {scenes.difficulty} scenes"
+    else:
+        pictures = Path(str(data.path)).stem
+    phases = ", then ".join(
+        f"{_length(phase)} of {phase.objective['name']}" for phase in recipe.phases()
+    )
+    return f"{recipe.model['name']} on {pictures}, {phases}"
+
+
+def _length(phase: Recipe) -> str:
+    count, unit = (phase.steps, "step") if phase.steps else (phase.epochs, "epoch")
+    return f"{count:,} {unit}{'s' * (count > 1)}"
+
+
+FEWEST_SEEDS = 3  # of which an interval says anything: of two, Student's is six times as wide
+
+
+# --- what records of runs say --------------------------------------------------------------------
+
+
+def arms_of(records: Sequence[Record]) -> list[str]:
+    """The arms that records are of, in their order."""
+    return list(dict.fromkeys(record["arm"] for record in records))
+
+
+def of_arm(records: Sequence[Record], arm: str) -> list[Record]:
+    """The records of an arm, by seed."""
+    return sorted((r for r in records if r["arm"] == arm), key=lambda r: int(r["seed"]))
+
+
+def score_of(records: Sequence[Record], arm: str, split: str, name: str) -> Estimate:
+    """The mean of a score over the seeds of an arm."""
+    return estimate_seeds([record[split][name] for record in of_arm(records, arm)])
+
+
+def gain(records: Sequence[Record], arm: str, control: str, split: str, name: str) -> Estimate:
+    """How much more an arm scores than another, paired by seed."""
+    scores: list[dict[int, Any]] = [
+        {record["seed"]: record[split][name] for record in of_arm(records, each)}
+        for each in (arm, control)
+    ]
+    return estimate_seeds([scores[0][s] - scores[1][s] for s in scores[0] if s in scores[1]])
