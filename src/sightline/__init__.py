@@ -38,6 +38,7 @@ _PUBLIC = {
     "render_page": "report.page",
     "score": "metrics.scoring",
     "train": "training.loop",
+    "wrap": "captioner",
 }
 __all__ = [
     "Caption",
@@ -58,11 +59,12 @@ __all__ = [
     "render_page",
     "score",
     "train",
+    "wrap",
 ]
 
 if TYPE_CHECKING:
     from sightline.bulk.caption_all import caption_all
-    from sightline.captioner import Captioner
+    from sightline.captioner import Captioner, wrap
     from sightline.captions import Caption
     from sightline.data.readers import read_dataset
     from sightline.encoded_picture import EncodedPicture

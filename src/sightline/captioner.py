@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,7 +16,9 @@ from PIL.Image import fromarray as image_of
 from PIL.Image import new as new_image
 from torch.nn.utils.rnn import pad_sequence
 
-from sightline.captions import Caption, Counterfactual, UnknownWord
+from sightline.adapters.source import Source, find_source
+from sightline.adapters.wrap import Parts, adapt, load_parts
+from sightline.captions import Caption, Counterfactual, Support, UnknownWord, Word
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.description import describe_captions
@@ -39,8 +43,9 @@ from sightline.report.report import DEFAULT_METHODS, Report
 from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
 from sightline.support.familiarity import Familiarity, load_familiarity
 from sightline.text.nearest import nearest_word
+from sightline.text.stop_words import is_content
 from sightline.text.tokenizer import tokenize
-from sightline.text.vocabulary import END, PAD, SPECIAL, Vocabulary
+from sightline.text.vocabulary import END, PAD, SPECIAL, UNKNOWN, Vocabulary
 
 AnyPicture = Picture | EncodedPicture
 Prepared = tuple[NDArray[np.uint8], tuple[float, float, float, float]]  # pixels and their window
@@ -51,6 +56,7 @@ _SHARED = {"vocabulary": "vocabulary", "encoder": "encoder", "tuned": "tuned enc
 EXPLAINED_TOGETHER = 4  # pictures: their feature maps take some 150 megabytes each
 _AT_ONCE = 16  # pictures of 384 x 384 pixels or less that are encoded together
 _BLANK = (224, 224)  # a picture of which only the features are there
+SUPPORT_WEIGHT = 1.0  # chosen on COCO dev (docs/support.md)
 _REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
 
@@ -81,9 +87,12 @@ class Captioner:
     def load(cls, *paths: Path | str, device: str | torch.device = "auto") -> "Captioner":
         """Load a checkpoint folder or a training run; several of them make an ensemble.
 
-        Without paths, load the bundled captioner.
+        Without paths, load the bundled captioner. `hf:FOLDER` is a captioner of transformers.
         """
         place = choose_device(device)
+        sources = [source for path in paths if (source := find_source(path)) is not None]
+        if sources:
+            return cls._adapt(sources, len(paths), place)
         folders = [find_checkpoint(Path(path)) for path in paths] or [find_checkpoint()]
         configs = [load_config(folder) for folder in folders]
         for folder, config in zip(folders[1:], configs[1:], strict=True):
@@ -103,6 +112,16 @@ class Captioner:
         encoder = load_encoder(folders[0], configs[0])
         checkpoint = folders[0] if len(folders) == 1 else None
         return cls(encoder.to(place), model.to(place), loaded[0][1], options, checkpoint)
+
+    @classmethod
+    def _adapt(cls, sources: Sequence[Source], count: int, place: torch.device) -> "Captioner":
+        """A captioner that is not ours."""
+        if count > 1:
+            raise ConfigError(f"{sources[0]}: only captioners of Sightline make an ensemble")
+        captioner = _of_parts(load_parts(sources[0].name), sources[0].folder)
+        captioner.encoder.to(place)
+        captioner.model.to(place)
+        return captioner
 
     @property
     def device(self) -> torch.device:
@@ -157,9 +176,8 @@ class Captioner:
         with torch.inference_mode():
             regions = self.encoder(pixels, windows)
         # Half precision, as in the cache that training reads: the same numbers in, the same out.
-        regions = Regions(
-            regions.vectors.half().float(), regions.mask.clone(), regions.boxes.clone()
-        )
+        vectors = regions.vectors.half().float() if self.encoder.cached else regions.vectors.clone()
+        regions = Regions(vectors, regions.mask.clone(), regions.boxes.clone())
         return [
             EncodedPicture(image, pixels[n : n + 1], windows[n : n + 1], regions[[n]])
             for n, image in enumerate(images)
@@ -198,13 +216,15 @@ class Captioner:
         avoid: Sequence[str] = (),
         require: Sequence[str] = (),
         check: bool = False,
+        details: bool = True,
         **options: Any,
     ) -> list[list[Caption]]:
         """The `n_best` captions of each picture, best first.
 
         `options` are fields of `BeamOptions` (`beam`, `n_best`, `groups` …) and of `Constraints`
         (`max_length`, `no_repeat_ngram` …). `avoid` and `require` are lists of words. With
-        `check`, words come with their support, as from the method `check`.
+        `check`, words come with their support, as from the method `check`. Without `details`, words
+        have no alternatives, attention and signals: it is faster, and the captions are the same.
         """
         search = self._search_options(options, avoid, require)
         classifier = self.support_classifier if check else None
@@ -217,42 +237,40 @@ class Captioner:
             hypotheses = beam_search(self.model, memory, search)
         if hypotheses.scores[:, 0].isneginf().any():
             raise ConfigError("no caption meets these constraints: relax them")
-        captions = self._describe(hypotheses, memory, regions, encoded, alternatives)
+        captions = self._describe(
+            hypotheses, memory, regions, encoded, alternatives if details else None
+        )
+        captions = self._doubted(regions, captions)
         if classifier is None:
             return captions
         # One row for each caption, in order: a picture with three of them is there three times.
         rows = [b for b, of_picture in enumerate(captions) for _ in of_picture]
         everything = [caption for of_picture in captions for caption in of_picture]
-        checked = iter(self._check(classifier, regions[rows], everything))
+        checked = iter(self._check(classifier, regions, everything, rows))
         return [[next(checked) for _ in of_picture] for of_picture in captions]
 
     def caption_without_unsupported(
         self, picture: AnyPicture, caption: Caption, **options: Any
     ) -> tuple[list[str], Caption | None]:
-        """The unsupported words of a checked caption, and the picture's best caption without them.
+        """Of the captions of a beam, the one that the picture supports best, if it is another.
 
-        Words in `require` are kept, supported or not. If there is nothing to avoid, the caption is
-        None. `options` are those of `captions`.
+        Returns the content words that it no longer says, and the caption; nothing and None if
+        `caption` is the best. `options` are those of `captions`.
         """
-        required, avoided = options.get("require", ()), options.get("avoid", ())
-        unsupported = sorted({word.text for word in caption.unsupported}.difference(required))
-        if not unsupported:
+        beam = options.get("beam", self.options.beam)
+        options |= {"n_best": max(beam, options.get("n_best", 1)), "check": True}
+        best = max(self.captions([picture], **options)[0], key=preference)
+        if best.text == caption.text:
             return [], None
-        options |= {"avoid": (*avoided, *unsupported), "n_best": 1}
-        return unsupported, self.caption(picture, **options)
+        kept = {word.text for word in best.words}
+        checked = [word.text for word in caption.words if word.support is not None]
+        return [word for word in dict.fromkeys(checked) if word not in kept], best
 
-    def read(
-        self,
-        picture: AnyPicture,
-        caption: str,
-        *,
-        alternatives: int = 5,
-        allow_unknown: bool = False,
-    ) -> Caption:
-        """A caption of your own, with the probabilities that this captioner gives its words.
+    def read(self, picture: AnyPicture, caption: str, *, alternatives: int = 5) -> Caption:
+        """A caption that somebody else wrote, with the probabilities that its words have here.
 
-        With `allow_unknown`, words that the captioner does not know stay in the caption, and it
-        reads `<unknown>` in their place: their probabilities mean little.
+        A word that the captioner does not know is read as the nearest one that it knows by form or
+        by meaning, or as `<unknown>` if none is near; `Word.read_as` says so.
 
         >>> captioner.read("photo.jpg", "A cat sleeps.").words[1].alternatives  # doctest: +SKIP
         (('dog', -0.3), …)
@@ -260,18 +278,32 @@ class Captioner:
         tokens = tokenize(caption)
         if not tokens:
             raise ConfigError(f"the caption '{caption}' has no words")
-        if not allow_unknown:
-            self._ids(tokens)
-        elif all(token not in self.vocabulary for token in tokens):
-            raise ConfigError(f"the captioner knows none of the words of '{caption}'")
-        ids = [self.vocabulary.id(token) for token in tokens]
+        read_as = [None if token in self.vocabulary else self._stand_in(token) for token in tokens]
+        ids = self.vocabulary.encode(caption)
+        if any(read_as):
+            read_words = [other or token for token, other in zip(tokens, read_as, strict=True)]
+            ids = [
+                i
+                for place, word in enumerate(read_words)
+                for i in self.vocabulary.encode_word(word, first=place == 0)
+            ]
         (read,) = self._read(self.encode(picture), [[*ids, END]], alternatives)
-        words = zip(read.words, tokens, strict=True)
+        if len(read.words) != len(tokens):  # its own pieces make other words of it
+            return dataclasses.replace(read, given=True)
+        words = zip(read.words, tokens, read_as, strict=True)
         return dataclasses.replace(
             read,
             text=" ".join(tokens),
-            words=tuple(dataclasses.replace(word, text=token) for word, token in words),
+            words=tuple(
+                dataclasses.replace(word, text=token, read_as=other) for word, token, other in words
+            ),
+            given=True,
         )
+
+    def _stand_in(self, word: str) -> str:
+        """What is read in the place of an unknown word. One that is only spelt like it misleads."""
+        near = self.nearest(word) if is_content(word) else UnknownWord(word, None, None)
+        return near.nearest if near.nearest and near.nearest_by != "spelling" else SPECIAL[UNKNOWN]
 
     def nearest(self, word: str) -> UnknownWord:
         """A word that the captioner does not know, with the nearest one that it knows.
@@ -281,7 +313,7 @@ class Captioner:
         >>> captioner.nearest("zebra")  # doctest: +SKIP
         UnknownWord(text='zebra', nearest='horse', nearest_by='meaning')
         """
-        near = nearest_word(word, self.vocabulary.words[len(SPECIAL) :])
+        near = nearest_word(word, [known for known, _ in self.vocabulary.complete_words()])
         return UnknownWord(word, *(near or (None, None)))
 
     def counterfactual(
@@ -295,17 +327,24 @@ class Captioner:
         >>> captioner.counterfactual("photo.jpg", caption, "cat").place  # doctest: +SKIP
         1
         """
-        ids = [self.vocabulary.id(said.text) for said in caption.words]
-        (word_id,) = self._ids([word])
-        if place is None and word_id in ids:
+        texts = [said.text for said in caption.words]
+        self._require_known([word])
+        if place is None and word in texts:
             raise ConfigError(
                 f"the caption does say '{word}'; to ask about another position, give it"
             )
-        if place is not None and not 0 <= place <= len(ids):
-            raise ConfigError(f"the caption has {len(ids)} words, and no position {place}")
-        if place is not None and ids[place : place + 1] == [word_id]:
+        if place is not None and not 0 <= place <= len(texts):
+            raise ConfigError(f"the caption has {len(texts)} words, and no position {place}")
+        if place is not None and texts[place : place + 1] == [word]:
             raise ConfigError(f"the caption does say '{word}' there; give another position")
-        rows = [[*ids[:before], word_id] for before in range(len(ids) + 1)]
+        said_ids = [self._word_ids(said, n) for n, said in enumerate(caption.words)]
+        rows = [
+            [
+                *itertools.chain.from_iterable(said_ids[:before]),
+                *self.vocabulary.encode_word(word, first=before == 0),
+            ]
+            for before in range(len(texts) + 1)
+        ]
         words = [row.words[-1] for row in self._read(self.encode(picture), rows, alternatives=5)]
         everywhere = tuple(candidate.log_probability for candidate in words)
         if place is None:
@@ -314,14 +353,28 @@ class Captioner:
 
     def _likeliest(self, picture: EncodedPicture, caption: Caption) -> dict[str, tuple[int, float]]:
         """Of each word, where the captioner found it most likely, and its log-probability there."""
-        ids = [*(self.vocabulary.id(word.text) for word in caption.words), END]
+        ids = [*self.ids_of(caption), END]
         with torch.no_grad():
             memory = self.model.encode(picture.regions)
             tokens = torch.tensor([[ids]], device=self.device)
-            best = next_words(self.model, memory, tokens)[0, 0].max(0)
-        chances = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        known = list(zip(self.vocabulary.words, chances, strict=True))
-        return dict(known[len(SPECIAL) :])
+            # Only where a word begins can another one stand.
+            begins = [span.start for span in self.vocabulary.spans(ids[:-1])] + [len(ids) - 1]
+            best = next_words(self.model, memory, tokens)[0, 0, begins].max(0)
+        places, chances = best.indices.tolist(), best.values.tolist()
+        return {
+            word: (places[number], chances[number])
+            for word, number in self.vocabulary.complete_words()
+        }
+
+    def _word_ids(self, word: Word, place: int) -> list[int]:
+        """What a word is made of as the captioner reads it; others know only its text."""
+        return list(word.ids) or self.vocabulary.encode_word(
+            word.read_as or word.text, first=place == 0
+        )
+
+    def ids_of(self, caption: Caption) -> list[int]:
+        """The ids of a caption's words, or of their pieces, without start and end."""
+        return [i for n, word in enumerate(caption.words) for i in self._word_ids(word, n)]
 
     def _read(
         self, picture: EncodedPicture, rows: Sequence[Sequence[int]], alternatives: int
@@ -341,7 +394,7 @@ class Captioner:
         memory: dict[str, torch.Tensor],
         regions: Regions,
         pictures: Sequence[EncodedPicture],
-        alternatives: int,
+        alternatives: int | None,
     ) -> list[list[Caption]]:
         images = [picture.image for picture in pictures]
         captions = describe_captions(
@@ -356,27 +409,61 @@ class Captioner:
             )
         ]
 
+    def _doubted(
+        self, regions: Regions, captions: Sequence[Sequence[Caption]]
+    ) -> list[list[Caption]]:
+        """Captions of pictures; those of whose best one little is found come as unfamiliar."""
+        if not self.can_check:
+            return [list(of_picture) for of_picture in captions]
+        said = [of_picture[0].text.split() for of_picture in captions]
+        doubted = self.support_classifier.finds_little(regions, said)
+        return [
+            [dataclasses.replace(c, unfamiliar=doubt or c.unfamiliar) for c in of_picture]
+            for of_picture, doubt in zip(captions, doubted, strict=True)
+        ]
+
     def _search_options(
         self, options: dict[str, Any], avoid: Sequence[str], require: Sequence[str]
     ) -> BeamOptions:
         if both := sorted(set(avoid) & set(require)):
             raise ConfigError(f"both required and to be avoided: {', '.join(both)}")
-        options = {**options, "avoid": self._ids(avoid), "require": self._ids(require)}
+        options = {
+            **options,
+            "avoid": self._ids(avoid, "avoided"),
+            "require": self._ids(require, "required")[: len(require)],
+        }
         # A list of five needs at least five beams; nobody wants to be told so.
         options["beam"] = max(options.get("beam", self.options.beam), options.get("n_best", 1))
         return self.options.changed(options)
 
-    def _ids(self, words: Sequence[str]) -> tuple[int, ...]:
+    def _ids(self, words: Sequence[str], what: str) -> tuple[int, ...]:
+        """The ids of words, of which each must have one of its own; other spellings come last."""
+        self._require_known(words)
+        spellings = [self.vocabulary.spellings(word) for word in words]
+        for word, ids in zip(words, spellings, strict=True):
+            if not ids:
+                raise ConfigError(
+                    f"'{word}' has several pieces in this captioner's vocabulary; only words of "
+                    f"one piece can be {what}"
+                )
+        return (*(ids[0] for ids in spellings), *(i for ids in spellings for i in ids[1:]))
+
+    def _require_known(self, words: Sequence[str]) -> None:
         unknown = [f"'{word}'" for word in words if word not in self.vocabulary]
         if unknown:
             kind = "word" if len(unknown) == 1 else "words"
             raise ConfigError(f"the captioner does not know the {kind} {', '.join(unknown)}")
-        return tuple(self.vocabulary.id(word) for word in words)
 
     # --- support --------------------------------------------------------------------------------
 
-    def check(self, picture: AnyPicture, caption: Caption) -> Caption:
-        """The same caption, with the picture's support for each content word.
+    @overload
+    def check(self, pictures: AnyPicture, captions: Caption) -> Caption: ...
+    @overload
+    def check(
+        self, pictures: Sequence[AnyPicture], captions: Sequence[Caption]
+    ) -> list[Caption]: ...
+    def check(self, pictures: Any, captions: Any) -> Any:
+        """The same caption, with the picture's support for each content word; or a list of each.
 
         The checkpoint must have been fitted with `sightline fit-support`.
 
@@ -384,7 +471,16 @@ class Captioner:
         >>> [word.text for word in caption.unsupported]  # doctest: +SKIP
         ['frisbee']
         """
-        return self._check(self.support_classifier, self.encode(picture).regions, [caption])[0]
+        if isinstance(captions, Caption):
+            return self.check([pictures], [captions])[0]
+        encoded = self.encode(pictures)
+        if not encoded:
+            return []
+        # A picture with several captions is looked at once.
+        numbers = {id(picture): n for n, picture in enumerate({id(p): p for p in encoded}.values())}
+        regions = join_regions([*{id(picture): picture for picture in encoded}.values()])
+        rows = [numbers[id(picture)] for picture in encoded]
+        return self._check(self.support_classifier, regions, captions, rows)
 
     @property
     def can_check(self) -> bool:
@@ -407,11 +503,34 @@ class Captioner:
         return None if self.checkpoint is None else load_familiarity(self.checkpoint)
 
     def _check(
-        self, classifier: SupportClassifier, regions: Regions, captions: Sequence[Caption]
+        self,
+        classifier: SupportClassifier,
+        regions: Regions,
+        captions: Sequence[Caption],
+        rows: Sequence[int],
     ) -> list[Caption]:
-        """Captions, one for each picture, with the support of their words."""
-        ids = [[self.vocabulary.id(word.text) for word in caption.words] for caption in captions]
-        checked = classifier.check(self.model, self.vocabulary, regions, ids)
+        """Captions with the support of their words; `rows` numbers the picture of each."""
+        checked: list[list[Support | None]] = [[] for _ in captions]
+        foreign = [n for n, caption in enumerate(captions) if caption.given and classifier.foreign]
+        own = [n for n in range(len(captions)) if n not in set(foreign)]
+        ids = [self.ids_of(caption) for caption in captions]
+        if own:
+            of_own = regions[[rows[n] for n in own]]
+            supports = classifier.check(self.model, self.vocabulary, of_own, [ids[n] for n in own])
+            for n, support in zip(own, supports, strict=True):
+                checked[n] = support
+        if foreign and classifier.foreign:
+            supports = classifier.foreign.check(
+                self.model,
+                self.vocabulary,
+                regions,
+                [ids[n] for n in foreign],
+                [rows[n] for n in foreign],
+                classifier.reference_regions,
+                classifier.detector,
+            )
+            for n, support in zip(foreign, supports, strict=True):
+                checked[n] = support
         return [
             dataclasses.replace(
                 caption,
@@ -463,7 +582,7 @@ class Captioner:
         said = self.caption(encoded) if captions is None else captions
         if len(said) != len(encoded):
             raise ConfigError(f"explain: {len(said)} captions for {len(encoded)} pictures")
-        ids = [self.vocabulary.encode(c if isinstance(c, str) else c.text) for c in said]
+        ids = [self.vocabulary.encode(c) if isinstance(c, str) else self.ids_of(c) for c in said]
         explanations: list[list[Explanation]] = []
         for first in range(0, len(encoded), EXPLAINED_TOGETHER):
             some = slice(first, first + EXPLAINED_TOGETHER)
@@ -505,16 +624,44 @@ class Captioner:
         >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
         Report(name='photo.jpg', …)
         """
+        steps = self.report_steps(
+            picture, name=name, caption=caption, words=words, methods=methods, why_not=why_not
+        )
+        grown: Iterable[Report] = progress(
+            steps, "explaining", total=2 + len(methods), unit="step", show=show_progress
+        )
+        *_, report = grown
+        return report
+
+    def report_steps(
+        self,
+        picture: AnyPicture,
+        *,
+        name: str | None = None,
+        caption: Caption | str | None = None,
+        words: Sequence[str] = ("all",),
+        methods: Sequence[str] = DEFAULT_METHODS,
+        why_not: Sequence[tuple[str, int | None]] = (),
+    ) -> Iterator[Report]:
+        """A report as it grows: the caption, then its support, then one method after the other.
+
+        A `caption` that is not text is the captioner's own. The rest is as for `report`. Whoever
+        stops asking for the next step spares its work.
+
+        >>> for report in captioner.report_steps("photo.jpg"):  # doctest: +SKIP
+        ...     print(report.methods, report.pending)
+        """
         if name is None:
             name = Path(picture).name if isinstance(picture, Path | str) else "picture"
         shown = _to_show(picture, self.encode(picture))
-        if caption is None:
-            said = self.caption(shown, check=self.can_check)
+        if isinstance(caption, str):
+            said = self.read(shown, caption)
         else:
-            said = self.read(shown, caption, allow_unknown=True)
-            said = self.check(shown, said) if self.can_check else said
+            said = caption or self.caption(shown)
         strange = [word.text for word in said.words] + [word for word, _ in why_not]
         unknown = {word: self.nearest(word) for word in strange if word not in self.vocabulary}
+        if said.words and all(word.text in unknown for word in said.words):
+            raise ConfigError(f"the captioner knows none of the words of '{said.text}'")
         counterfactuals = [
             self.counterfactual(shown, said, word, place)
             for word, place in _unsaid(said, why_not, unknown)
@@ -527,29 +674,62 @@ class Captioner:
             raise ConfigError(
                 "there is no word to explain: the caption is empty, or no word was given"
             )
-        work = progress(
-            methods, "explaining", total=len(methods), unit="method", show=show_progress
-        )
-        explanations: list[Explanation] = []
-        skipped: dict[str, str] = {}
-        for method in work:
-            try:
-                explanations += self.explain(shown, said, words=targets, method=method)
-            except NotApplicableError as error:
-                skipped[method] = str(error)
-                if len(skipped) == len(methods):
-                    raise
-        return Report(
+        report = Report(
             name,
             shown.image,
             said,
-            tuple(explanations),
+            (),
             tuple(counterfactuals),
-            skipped,
-            readers_own=caption is not None,
+            readers_own=isinstance(caption, str),
             unknown=tuple(unknown.values()),
             likeliest=self._likeliest(shown, said),
+            pending=tuple(methods),
         )
+        yield report
+        if self.can_check:
+            report = dataclasses.replace(report, caption=self.check(shown, said))
+        yield report
+        for number, method in enumerate(methods, 1):
+            try:
+                explanations = self.explain(shown, said, words=targets, method=method)
+                report = report.with_explanations(explanations, tuple(methods[number:]))
+            except NotApplicableError as error:
+                skipped = {**report.skipped, method: str(error)}
+                if len(skipped) == len(methods):
+                    raise
+                report = dataclasses.replace(
+                    report, skipped=skipped, pending=tuple(methods[number:])
+                )
+            yield report
+
+
+def wrap(model: Any, processor: Any, prompt: str | None = None) -> Captioner:
+    """A captioner of transformers, with its processor, as one of ours.
+
+    `processor` may be a pair of an image processor and a tokenizer. `prompt` is what the captioner
+    is asked, by default what its family was trained to be asked. The model is put into evaluation
+    mode, its parameters are frozen, and its attention is computed in plain operations.
+
+    >>> captioner = sightline.wrap(model, processor)  # doctest: +SKIP
+    >>> captioner.explain("photo.jpg")  # doctest: +SKIP
+    """
+    return _of_parts(adapt(model, processor, prompt))
+
+
+def _of_parts(parts: Parts, folder: Path | None = None) -> Captioner:
+    encoder, model, vocabulary = parts
+    options = BeamOptions().changed({"max_length": model.longest})
+    return Captioner(encoder, model, vocabulary, options, folder)
+
+
+def preference(caption: Caption) -> float:
+    """How a checked caption ranks among others: its own score, and what the picture says of it.
+
+    Each adds a logarithm of a probability, of a word on average.
+    """
+    supports = [word.support.score for word in caption.words if word.support is not None]
+    logs = [math.log(max(score, 1e-6)) for score in supports]
+    return caption.score + SUPPORT_WEIGHT * sum(logs) / max(len(logs), 1)
 
 
 def _to_show(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:

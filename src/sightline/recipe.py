@@ -45,6 +45,9 @@ class DataRecipe:
     path: str | None = None
     images: str | None = None
     scenes: ScenesRecipe | None = None
+    # The dev split of the file is the test split, and so many of its training pictures are dev.
+    dev_from_train: Count | None = None
+    max_captions: Count | None = None  # per picture; further ones are left out, of every split
     min_count: Count = 5  # less frequent training words are unknown
     vocabulary_size: Count | None = None  # maximum number of words
     max_length: Annotated[int, Range(1, 1000)] = 20  # words; longer training captions are cut there
@@ -55,6 +58,9 @@ class DataRecipe:
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):
             raise ConfigError("data: give either 'path' or 'scenes'")
+        for key in ("dev_from_train", "max_captions"):
+            if self.scenes is not None and getattr(self, key) is not None:
+                raise ConfigError(f"data.{key}: does not apply to scenes")
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,8 @@ class PhaseRecipe:
     """
 
     objective: dict[str, Any]
-    epochs: Epochs
+    epochs: Epochs | None = None
+    steps: Count | None = None  # in place of epochs
     encoder: PhaseEncoderRecipe | None = None
     optimizer: OptimizerRecipe | None = None
     schedule: ScheduleRecipe | None = None
@@ -179,6 +186,8 @@ class PhaseRecipe:
 
     def __post_init__(self) -> None:
         _require_name("then.objective", self.objective)
+        if (self.epochs is None) == (self.steps is None):
+            raise ConfigError("then: give either 'epochs' or 'steps'")
         object.__setattr__(self, "objective", _renamed(self.objective))
 
 
@@ -195,8 +204,10 @@ class Recipe:
     schedule: ScheduleRecipe = field(default_factory=ScheduleRecipe)
     dev: DevRecipe = field(default_factory=DevRecipe)
     epochs: Epochs = 20
+    steps: Count | None = None  # of the first phase, in place of epochs
     then: tuple[PhaseRecipe, ...] = ()  # further phases, such as self-critical training
-    # A run or a checkpoint whose weights and words it begins with, instead of random weights.
+    # A run or a checkpoint whose weights and words it begins with, instead of random weights;
+    # "bundled" is the captioner that comes with the package.
     start_from: str | None = None
     seed: Seed = 0
     checkpoint_every: Count = 200  # steps, besides every evaluation
@@ -231,6 +242,7 @@ class Recipe:
             before = phases[-1]
             given = {f.name: getattr(phase, f.name) for f in fields(phase)}
             changes = {name: value for name, value in given.items() if value is not None}
+            changes["steps"] = phase.steps  # none, where a phase counts epochs
             if phase.encoder is not None:
                 settings = {name: v for name, v in vars(phase.encoder).items() if v is not None}
                 changes["encoder"] = replace(before.encoder, **settings)

@@ -65,7 +65,7 @@ class _Command(click.Command):
 @click.option(
     "--avoid-unsupported",
     is_flag=True,
-    help="Check each caption, then caption again without the unsupported words.",
+    help="Also show the caption of the beam that the picture supports best, if it is another.",
 )
 @json_option
 @click.option(

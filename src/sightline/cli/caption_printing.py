@@ -97,7 +97,8 @@ def _lines(record: Record, doubtful: bool) -> list[str]:
     ]
     if record.without is not None:
         words = printable(", ".join(record.avoided or ()))
-        lines.append(f"{name}, without {words}: {mark(record.without, doubtful)}")
+        how = f"without {words}" if words else "better supported"
+        lines.append(f"{name}, {how}: {mark(record.without, doubtful)}")
     if record.captions[0].unfamiliar:
         lines.append(f"{name}, unfamiliar: {UNFAMILIAR}")
     return lines

@@ -15,8 +15,8 @@ from sightline.cli.options import console, json_option, print_json
 def command(module: str, as_json: bool) -> None:
     """Run the laws on all that the plug-in MODULE has: captioners, objectives, methods, encoders.
 
-    MODULE is a Python module, installed or in the current folder. The exit code is 1 if a law does
-    not hold.
+    MODULE is a Python module, installed or in the current folder; or hf:FOLDER, a captioner of
+    transformers. The exit code is 1 if a law does not hold.
     """
     from sightline.laws.plugin import check_plugin
 

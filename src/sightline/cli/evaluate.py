@@ -77,6 +77,7 @@ def command(
     RUNS, evaluates the bundled captioner on --data. Regions are read from the cache; pictures
     that are not in it are encoded first.
     """
+    from sightline.adapters.source import find_source
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
     from sightline.evaluation.evaluate import evaluate
@@ -87,7 +88,8 @@ def command(
     chosen = dataset.split(split)
     checkpoints = [find_checkpoint(run, phase) for run in runs or [None]]
     search = {"beam": beam, "length_power": length_power, "no_repeat_ngram": no_repeat}
-    folder = output or (runs[0] if len(runs) == 1 else Path()) / (
+    is_ours = len(runs) == 1 and find_source(runs[0]) is None
+    folder = output or (runs[0] if is_ours else Path()) / (
         f"evaluation-{split}" + (f"-stage-{phase}" if phase else "")
     )
     evaluation = evaluate(
@@ -102,6 +104,12 @@ def command(
     )
     if as_json:
         print_json(evaluation.summary())
+        return
+    if not evaluation.scores:
+        console.print(
+            f"The pictures have no captions to score against. Captions for a test server are in "
+            f"{escape(printable(folder / 'captions.json'))}."
+        )
         return
     table = Table("metric", f"{split}, {len(chosen):,} pictures", box=None, pad_edge=False)
     table.columns[1].justify = "right"

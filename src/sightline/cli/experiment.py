@@ -1,5 +1,6 @@
 """`sightline experiment`."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ from sightline.cli.options import (
 @images_option
 @boxes_option
 @device_option
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for encoded pictures, of an experiment that trains. Default: the recipe's.",
+)
 @click.option(
     "--pictures",
     type=click.IntRange(1),
@@ -48,14 +54,17 @@ def command(
     images: Path | None,
     boxes: Path | None,
     device: str,
+    cache: Path | None,
     pictures: int | None,
     settings: tuple[str, ...],
     output: Path | None,
 ) -> None:
     """Run the experiment NAME on training RUNS, or list the experiments.
 
-    Without RUNS, the bundled captioner is used. An experiment that was interrupted goes on where it
-    was if you give the same command again.
+    Without RUNS, the bundled captioner is used. RUN:1 is what the first phase of a run ended with.
+    For paper0-table4, give studies that sightline compare-blind made. Some experiments train their
+    own captioners, with recipes that --set changes, and take no RUNS. An experiment that was
+    interrupted goes on where it was if you give the same command again.
     """
     from sightline.experiments.registry import EXPERIMENTS, find_experiment
 
@@ -73,16 +82,28 @@ def command(
     options = from_dict(experiment.options, _parse(settings), name)
     if output is None:
         raise ConfigError("give the folder for the table and the figure with -o")
-    subjects = [
-        _subject(run, split, data, images, boxes, device, pictures) for run in runs or (None,)
-    ]
-    setting = {
-        "split": split,
-        "pictures": {subject.name: len(subject.images) for subject in subjects},
-    }
-    findings = run_experiment(
-        experiment, subjects, options, output, setting=setting, show_progress=True
-    )
+    if experiment.arms is not None:
+        if runs:
+            raise ConfigError(f"{name} trains its own captioners; give it no runs")
+        places = {"data.path": data, "data.images": images, "encoder.cache": cache}
+        locations = [f"{key}={value}" for key, value in places.items() if value is not None]
+        findings = run_experiment(
+            experiment, (), options, output, locations=locations, show_progress=True
+        )
+    elif experiment.open is not None:
+        if not runs:
+            raise ConfigError(f"{name}: give the folder that it reads")
+        subjects = [experiment.open(path) for path in runs]
+        findings = run_experiment(experiment, subjects, options, output, show_progress=True)
+    else:
+        subjects = [
+            _subject(run, split, data, images, boxes, device, pictures) for run in runs or (None,)
+        ]
+        counts = {subject.name: len(subject.images) for subject in subjects}
+        setting = {"split": split, "pictures": counts}
+        findings = run_experiment(
+            experiment, subjects, options, output, setting=setting, show_progress=True
+        )
     click.echo(findings.table, nl=False)
 
 
@@ -95,21 +116,41 @@ def _subject(
     device: str,
     pictures: int | None,
 ) -> Any:
+    from sightline.adapters.source import find_source
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint, load_config
     from sightline.data.boxes import read_boxes
     from sightline.experiments.experiment import Subject
+    from sightline.experiments.training_tasks import budget_of
+    from sightline.recipe import load_recipe_of
 
-    folder = find_checkpoint() if run is None else find_checkpoint(run)
+    phase = None
+    if run is not None and not run.exists() and (match := _OF_PHASE.fullmatch(str(run))):
+        run, phase = Path(match["run"]), int(match["phase"])
+    folder = find_checkpoint() if run is None else find_checkpoint(run, phase)
     dataset, _ = dataset_for(run, data, images)
     if boxes is not None and not any(image.groundings for image in dataset):
         dataset = read_boxes(boxes, dataset)
+    budget = ""
+    if run is not None and (run / "recipe.yaml").is_file():
+        budget = budget_of(load_recipe_of(run))
+    source = find_source(folder)
     return Subject(
-        "bundled" if run is None else run.resolve().name,
-        load_config(folder)["model"]["name"],
+        _name(run, phase),
+        load_config(folder)["model"]["name"] if source is None else str(source),
         dataset.split(split)[:pictures],
         lambda: Captioner.load(folder, device=device),
+        budget,
     )
+
+
+_OF_PHASE = re.compile(r"(?P<run>.+):(?P<phase>[0-9]{1,3})")
+
+
+def _name(run: Path | None, phase: int | None) -> str:
+    if run is None:
+        return "bundled"
+    return run.resolve().name if phase is None else f"{run.resolve().name}:{phase}"
 
 
 def _parse(settings: tuple[str, ...]) -> dict[str, Any]:

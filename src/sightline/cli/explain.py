@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,8 +45,8 @@ _SUFFIXES = (".html", ".png", ".json")
     multiple=True,
     metavar="NAME",
     help="Explanation method: contrastive_lrp, grad_cam, guided_grad_cam, attention (default: "
-    "these four), lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, or all. "
-    "Repeat for several.",
+    "these four), lrp, attn_lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, "
+    "or all. Repeat for several.",
 )
 @click.option(
     "--words",
@@ -84,9 +83,11 @@ def command(
     and methods that cannot explain the captioner, are skipped with a line that says why (exit
     code 1).
     """
+    from sightline.report.report import DEFAULT_METHODS, parse_why_not
+
     paths = list(find_pictures(pictures))
     several = len(paths) > 1 or any(Path(name).is_dir() for name in pictures)
-    unsaid = [_parse_why_not(text) for text in why_not]
+    unsaid = [parse_why_not(text) for text in why_not]
     if several:
         _refuse_what_is_for_one(output, words, caption, unsaid)
     elif output.suffix not in _SUFFIXES:
@@ -94,7 +95,6 @@ def command(
     require_a_picture(paths, models)
     from sightline.captioner import Captioner
     from sightline.explain.methods import find_method, list_methods
-    from sightline.report.report import DEFAULT_METHODS
 
     if "all" in methods:
         methods = tuple(list_methods())
@@ -175,19 +175,6 @@ def _tell_skipped(report: "Report") -> bool:
         done = ", ".join(report.methods)
         click.echo(f"sightline: {method} was skipped: {why} (done: {done})", err=True)
     return bool(report.skipped)
-
-
-def _parse_why_not(text: str) -> tuple[str, int | None]:
-    """A word and its position, which users count from 1.
-
-    >>> _parse_why_not("dog"), _parse_why_not("Dog@3")
-    (('dog', None), ('dog', 2))
-    """
-    match = re.fullmatch(r"([^@]+)(?:@([1-9]\d*))?", text)
-    if match is None:
-        raise ConfigError(f"--why-not {text}: give a word, or a word and its position as in dog@3")
-    word, place = match.groups()
-    return word.strip().lower(), None if place is None else int(place) - 1
 
 
 def _write(report: "Report", output: Path) -> None:

@@ -17,6 +17,7 @@ from sightline.cli.options import (
     json_option,
     print_json,
 )
+from sightline.data.dataset import CaptionDataset, CaptionedImage
 from sightline.errors import ConfigError
 from sightline.printing import printable
 
@@ -36,6 +37,15 @@ from sightline.printing import printable
     help="Files, folders or patterns: pictures to substitute for the captioned one, to see how "
     "much a word depends on it. Their regions are stored in the checkpoint. Default: eight "
     "pictures of the split, left out of the fit.",
+)
+@click.option(
+    "--learn-from",
+    metavar="PICTURES",
+    type=click.IntRange(min=0),
+    default=20_000,
+    show_default=True,
+    help="Pictures of the training split, at most, that a detector of words learns from. Their "
+    "regions are kept in the cache. 0 for no detector; one is left out below 1,000 pictures.",
 )
 @click.option(
     "--report-on", metavar="SPLIT", help="Also report on this split; with --no-fit, only on it."
@@ -64,6 +74,7 @@ def command(
     run: Path | None,
     split: str,
     others: tuple[str, ...],
+    learn_from: int,
     report_on: str | None,
     no_fit: bool,
     output: Path | None,
@@ -77,10 +88,12 @@ def command(
 
     Captions held-out pictures with the captioner of RUN, and labels each content word right or
     wrong by the reference captions. Fits a classifier to the scores of these words and stores it
-    in the checkpoint. Without RUN, it is that of the bundled captioner, and -o is needed. The
-    tables show how well each score, and their combination, separate right words from wrong ones
-    (AUC with 95 % intervals, cross-validated on the split of the fit).
+    in the checkpoint, with a detector of words that has learnt from training pictures. Without
+    RUN, it is that of the bundled captioner, and -o is needed. The tables show how well each
+    score, and their combination, separate right words from wrong ones (AUC with 95 % intervals,
+    cross-validated on the split of the fit).
     """
+    from sightline.adapters.source import find_source
     from sightline.captioner import Captioner
     from sightline.checkpoint import find_checkpoint
     from sightline.evaluation.support import fit_support
@@ -95,13 +108,19 @@ def command(
         wrong = "nothing is stored with --no-fit" if no_fit else f"{output} exists already"
         raise ConfigError(f"--output: {wrong}")
     dataset, cache = dataset_for(run, data, images)
+    chosen_model: Path | str = find_checkpoint(run)
     if output is not None:
-        shutil.copytree(find_checkpoint(run), output)
-    captioner = Captioner.load(output or find_checkpoint(run), device=device)
+        source = find_source(chosen_model)
+        if source is not None and source.folder is None:
+            raise ConfigError(f"{source}: is no folder on this machine, so it cannot be copied")
+        shutil.copytree(chosen_model if source is None else source.folder or "", output)
+        chosen_model = output if source is None else f"hf:{output}"
+    captioner = Captioner.load(chosen_model, device=device)
     reports = fit_support(
         captioner,
         () if no_fit else dataset.split(split),
         () if report_on is None else dataset.split(report_on),
+        learnt_from=() if no_fit else _training_pictures(dataset, learn_from),
         others=list(find_pictures(others)),
         split=split,
         report_on=report_on or "",
@@ -121,15 +140,23 @@ def command(
         console.print(f"Stored in {printable(captioner.checkpoint)}.", markup=False)
 
 
+def _training_pictures(dataset: CaptionDataset, most: int) -> list[CaptionedImage]:
+    """At most so many pictures of the training split, taken evenly."""
+    training = [image for image in dataset.images if image.split == "train"]
+    return training[:: max(1, -(-len(training) // most))] if most else []
+
+
 def _print(report: dict[str, Any]) -> None:
+    from sightline.support.foreign import MEANING as FOREIGN_MEANING
     from sightline.support.word_scores import MEANING
 
+    meaning = FOREIGN_MEANING | MEANING
     heading = f"{report['pictures']}: {report['words']:,} words, {report['right']:,} right"
     table = Table("score", "AUC", "95 %", "what it is", title=heading, box=None, pad_edge=False)
     for name, row in report["scores"].items():
         bounds = "–" if row["auc"] is None else f"{row['low']:.3f}–{row['high']:.3f}"
         value = "–" if row["auc"] is None else f"{row['auc']:.3f}"
-        table.add_row(name, value, bounds, MEANING.get(name, "all of them combined"))
+        table.add_row(name, value, bounds, meaning.get(name, "all of them combined"))
     console.print(table)
     for verdict, counts in report["verdicts"].items():
         share = f", {counts['right'] / counts['words']:.0%} right" if counts["words"] else ""

@@ -24,8 +24,11 @@ COMMANDS = {
         "sightline.cli.explain",
         "Explain each word of a caption, as a page, figure or JSON.",
     ),
+    "serve": ("sightline.cli.serve", "Open a page for your pictures, and an HTTP API."),
+    "audit": ("sightline.cli.audit", "Check captions that somebody else wrote, word by word."),
     "recipes": ("sightline.cli.recipes", "List the shipped recipes, or print one."),
     "train": ("sightline.cli.train", "Train a captioner from a recipe."),
+    "tune": ("sightline.cli.tune", "Search the settings of a recipe for the best dev score."),
     "evaluate": (
         "sightline.cli.evaluate",
         "Caption a split with trained models and score the captions.",
@@ -41,7 +44,14 @@ COMMANDS = {
         "sightline.cli.experiment",
         "Make a table and a figure: compare explanations, reproduce a paper.",
     ),
-    "localise": ("sightline.cli.localise", "Replaced by experiment."),
+    "reproduction": (
+        "sightline.cli.reproduction",
+        "Put the results of experiments to every claim of the papers.",
+    ),
+    "compare-blind": (
+        "sightline.cli.compare_blind",
+        "Set up a blind comparison of two captioners by people.",
+    ),
     "score": ("sightline.cli.score", "Score captions against references: BLEU, METEOR, CIDEr …"),
     "models": ("sightline.cli.models", "List the captioning models."),
     "check-plugin": ("sightline.cli.check_plugin", "Test a plug-in against the laws."),
@@ -173,8 +183,10 @@ TRACEBACK = "SIGHTLINE_TRACEBACK"  # an environment variable
 
 _GOING_ON = {
     "train": "the same command resumes from the last checkpoint",
+    "tune": "the same command goes on with the search",
     "encode": "the same command continues where it stopped",
     "caption": "with -o, the same command continues where it stopped",
+    "compare-blind": "the same command continues where it stopped",
 }
 
 

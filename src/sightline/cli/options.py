@@ -38,7 +38,8 @@ models_option = click.option(
     "models",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Checkpoint or training run. Repeat for an ensemble. Default: the bundled captioner.",
+    help="Checkpoint, training run, or hf:FOLDER, a captioner of transformers. Repeat for an "
+    "ensemble. Default: the bundled captioner.",
 )
 device_option = click.option(
     "--device",

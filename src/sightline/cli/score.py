@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sightline.cli.options import console, json_option, print_json
+from sightline.cli.options import console, images_option, json_option, print_json
 from sightline.cli.score_table import difference_table, score_table
 from sightline.errors import DataError
 from sightline.evaluation.scorable import Scorable, read_scorable, read_training
@@ -18,7 +18,7 @@ from sightline.metrics.bootstrap import Difference, compare
 from sightline.metrics.diversity import Diversity
 from sightline.metrics.frequencies import DocumentFrequencies
 from sightline.metrics.score import Score, number
-from sightline.metrics.scoring import DEFAULT, METRICS, check_metrics, score
+from sightline.metrics.scoring import DEFAULT, METRICS, REFERENCE_FREE, check_metrics, score
 
 _path = click.Path(path_type=Path)
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -31,8 +31,8 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "references",
     type=_path,
     multiple=True,
-    required=True,
-    help="Reference captions. Repeat for several plain-text files.",
+    help="Reference captions. Repeat for several plain-text files. Only clipscore and pac-s need "
+    "none.",
 )
 @click.option("--split", help="Score only this split of the references, such as test.")
 @click.option(
@@ -81,6 +81,12 @@ _file = click.Path(path_type=Path, dir_okay=False)
     type=_file,
     help="Save the document frequencies of the references, for use with --frequencies.",
 )
+@click.option(
+    "--clip",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of a CLIP model in the layout of transformers, for clipscore and pac-s.",
+)
+@images_option
 @json_option
 def command(
     results: Path,
@@ -94,6 +100,8 @@ def command(
     training: Path | None,
     frequencies: Path | None,
     save_frequencies: Path | None,
+    clip: Path | None,
+    images: Path | None,
     as_json: bool,
 ) -> None:
     """Score captions against references with the standard metrics, without Java.
@@ -116,13 +124,32 @@ def command(
     check_metrics(names)
     diverse = diverse or training is not None
     weights = None if frequencies is None else DocumentFrequencies.load(frequencies)
+    without = not references and all(name in REFERENCE_FREE for name in names)
+    if not references and not without:
+        raise click.UsageError(
+            "Missing option '--refs': give reference captions; only clipscore and pac-s need none."
+        )
+    if clip is None and any(name in REFERENCE_FREE for name in names):
+        raise DataError("clipscore and pac-s need --clip: the folder of a CLIP model")
     systems = [
-        read_scorable(path, references, split, boxes=boxes, several=diverse)
+        _without_references(path, images)
+        if without
+        else read_scorable(path, references, split, boxes=boxes, several=diverse, images=images)
         for path in (results, against)
         if path is not None
     ]
     scores = [
-        [*score(s.candidates, s.references, names, weights, annotated=s.categories).values()]
+        [
+            *score(
+                s.candidates,
+                s.references,
+                names,
+                weights,
+                annotated=s.categories,
+                pictures=s.pictures,
+                clip=clip,
+            ).values()
+        ]
         for s in systems
     ]
     varieties: list[Diversity] = []
@@ -148,6 +175,22 @@ def command(
         console.print(difference_table([results.name, against.name], differences, varieties))
     with_boxes = f", {sum(map(bool, scored.categories)):,} with boxes" if scored.categories else ""
     console.print(f"{len(scored.images):,} pictures{with_boxes}; values times 100.", style="dim")
+
+
+def _without_references(path: Path, images: Path | None) -> Scorable:
+    """Captions by picture, from any file that `sightline audit` reads."""
+    from sightline.audit.deliveries import read_delivery
+
+    captions = read_delivery(path, images).captions
+    missing = [given.name for given in captions if given.picture is None]
+    if missing:
+        raise DataError(f"{path}: there is no picture {missing[0]}; give its folder with --images")
+    return Scorable(
+        tuple(given.name for given in captions),
+        tuple((given.text,) for given in captions),
+        ((),) * len(captions),
+        pictures=tuple(given.picture for given in captions if given.picture),
+    )
 
 
 def _write_csv(path: Path, scored: Scorable, scores: Sequence[Score]) -> None:

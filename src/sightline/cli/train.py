@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sightline import extras
+from sightline.encoders.workers import end_with_torchrun
 from sightline.printing import printable
 from sightline.recipe import dump_recipe, load_recipe
 from sightline.recipes import find_recipe
@@ -27,6 +28,7 @@ def command(recipe: str, overrides: tuple[str, ...], run: Path | None, print_con
     You can kill it at any time: the same command resumes from the last checkpoint and ends with
     the same weights, bit for bit.
     """
+    end_with_torchrun()  # before torch is imported, which takes seconds
     chosen = load_recipe(recipe, overrides)
     if print_config:
         click.echo(dump_recipe(chosen), nl=False)

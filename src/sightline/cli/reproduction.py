@@ -1,0 +1,34 @@
+"""`sightline reproduction`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command("reproduction")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File for the page. Default: print it.",
+)
+def command(folder: Path, output: Path | None) -> None:
+    """Put the results of experiments, in the folders below FOLDER, to every claim of the papers.
+
+    Makes a page of verdicts: reproduced, not reproduced or not tested.
+    """
+    import os
+
+    from sightline.experiments.reproduction import collect, to_page
+    from sightline.files import atomic_write
+    from sightline.printing import printable
+
+    made_by = f"sightline reproduction {printable(folder)}"
+    if output is None:
+        click.echo(to_page(collect(folder), made_by, folder.as_posix()), nl=False)
+        return
+    link = Path(os.path.relpath(folder, output.parent)).as_posix()
+    page = to_page(collect(folder), f"{made_by} -o {printable(output)}", link)
+    with atomic_write(output) as file:
+        file.write(page)
