@@ -1,6 +1,7 @@
 """What tests of several folders share."""
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from axe import fetch_axe
 from sightline.checkpoint import save_checkpoint
 from sightline.encoders.encoder import create_encoder
 from sightline.models.registry import create_model
@@ -25,6 +27,9 @@ WORDS = ("a", "the", "red", "cat", "cup", "of", "coffee", "sits", "on", "table")
 SIZES = {"region_width": 16, "word_width": 16, "state_width": 16, "attention_width": 16}
 
 SaveCaptioner = Callable[..., Path]
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 TIERS = ("learning", "process", "network")  # what `make test` leaves out
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
@@ -32,6 +37,11 @@ LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first: no process is left alone with it in the end."""
+    items.sort(key=lambda item: [item.get_closest_marker(tier) is None for tier in TIERS])
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -122,6 +132,28 @@ def fitted_checkpoint(
     )
     save_familiarity(folder, Familiarity(torch.zeros(112), -1.0))  # every picture is familiar
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium or Chrome, without a window.
+
+    Of a module alone: while its driver runs, no other can, and no test with a loop of its own.
+    """
+    driver = pytest.importorskip("playwright.sync_api", reason="no Playwright here")
+    if BROWSER is None:
+        pytest.skip("no Chromium or Chrome here")
+    with driver.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=180_000
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return fetch_axe(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ OPTIONAL = PROJECT["project"]["optional-dependencies"]
 
 
 def test_every_extra_that_can_be_installed_is_known() -> None:
-    assert set(EXTRAS) == set(OPTIONAL) - {"dev"}
+    assert set(EXTRAS) == set(OPTIONAL) - {"dev", "fuzz"}
 
 
 def test_the_dev_extra_brings_them() -> None:

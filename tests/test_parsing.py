@@ -84,3 +84,16 @@ def test_a_file_has_a_limit(tmp_path):
     (tmp_path / "x.json").write_text("[1]")
     with pytest.raises(ConfigError, match="larger than 0 megabytes"):
         read_json(tmp_path / "x.json", limit=2)
+
+
+def test_whole_numbers_have_an_end():
+    assert parse_json("1" + "0" * 299, "x") == 10**299
+    with pytest.raises(ConfigError, match="x: not JSON \\(a number of too many digits"):
+        parse_json("1" + "0" * 300, "x")
+
+
+def test_messages_have_an_end():
+    message = str(ConfigError("begin " + "é" * 5000 + " end"))
+    assert len(message) < 1300
+    assert message.startswith("begin é")
+    assert message.endswith("é end")

@@ -1,11 +1,13 @@
 """Recipes: every key checked, overrides, defaults printed."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from sightline.encoders.registry import encoder_entry
 from sightline.errors import ConfigError, MissingExtraError
 from sightline.extras import EXTRAS
 from sightline.models.registry import MODELS, model_config
@@ -29,7 +31,7 @@ def test_every_shipped_recipe_says_what_it_is_and_how_to_train_it(name: str) -> 
 
 
 def test_every_model_has_a_recipe_for_every_dataset() -> None:
-    for folder in ("scenes", "flickr8k", "coco"):
+    for folder in ("scenes", "flickr8k", "flickr30k", "coco"):
         assert {f"{folder}/{model}" for model in MODELS.builtin} <= set(shipped_recipes())
 
 
@@ -103,6 +105,8 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("encoder.precision=16", "encoder.precision: must be one of 32, bf16, not 16"),
         ("dev.every=0", "dev.every: must be at least 1"),
         ("dev.beam=0", "dev.beam: must be at least 1"),
+        ("data.dev_from_train=5", "data.dev_from_train: does not apply to scenes"),
+        ("data.max_captions=5", "data.max_captions: does not apply to scenes"),
         ("data.min_count=0", "data.min_count: must be at least 1"),
         ("epochs=0", "epochs: must be at least 1"),
         ("log_every=0", "log_every: must be at least 1"),
@@ -159,3 +163,27 @@ def test_a_missing_part_is_found_before_training(
     monkeypatch.setitem(EXTRAS, "meteor", ("not_installed_here",))
     with pytest.raises(MissingExtraError, match=r"meteor needs .*sightline\[meteor\]"):
         check(load_recipe(tiny_recipe, (change,)))
+
+
+@pytest.mark.parametrize(
+    ("treatment", "control"),
+    [
+        ("scenes/hierarchical_adversarial", "scenes/hierarchical_control"),
+        ("flickr8k/hierarchical", "flickr8k/hierarchical_control"),
+    ],
+)
+def test_a_control_differs_in_the_objective_of_its_last_phase_alone(
+    treatment: str, control: str
+) -> None:
+    treated, plain = load_recipe(treatment), load_recipe(control)
+    assert plain.then[0].objective != treated.then[0].objective
+    assert plain.then[0].objective["name"] == plain.objective["name"]
+    (phase,) = plain.then
+    assert replace(plain, then=(replace(phase, objective=treated.then[0].objective),)) == treated
+
+
+def test_recipes_name_the_weights_that_have_to_be_given() -> None:
+    for name in shipped_recipes():
+        encoder = load_recipe(name).encoder
+        if encoder_entry(encoder.name).weights is None:
+            assert f"encoder.weights={encoder.name}.pth" in find_recipe(name).read_text("utf-8")

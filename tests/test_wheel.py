@@ -1,9 +1,5 @@
 """The wheel, installed outside the repository: every command of the README's table works there."""
 
-import json
-import os
-import re
-import shlex
 import shutil
 import site
 import subprocess
@@ -17,22 +13,10 @@ import pytest
 from sightline.recipes import shipped_recipes
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.network
+sys.path.append(str(ROOT / "tools"))
+import readme_commands  # noqa: E402
 
-# What the capitals of the README stand for, and what makes a command small enough for a test.
-STANDS_FOR = {
-    "FOLDER": "scenes",
-    "PHOTOS": "photos",
-    "RUN": "runs/flickr8k-soft_attention",
-    "RUN…": "runs/flickr8k-soft_attention",
-    "MODULE": "integrated",
-}
-SMALLER = {
-    "train": "epochs=12 then=[] encoder.name=efficientnet_lite0 encoder.size=64 dev.beam=1 "
-    "data.min_count=1 optimizer.learning_rate=3e-3 schedule.warmup=5 batch.size=8",
-    "experiment": "--set methods=[attention]",
-    "encode": "--encoder efficientnet_lite0 --size 64",
-}
+pytestmark = pytest.mark.network
 
 
 @pytest.fixture(scope="module")
@@ -83,22 +67,8 @@ def elsewhere(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     installer = [_python_with_pip(), "-m", "pip", "--python", str(folder / "environment")]
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run([*installer, "install", *options], check=True)
-    (folder / "photos").mkdir()
-    for name in ("photo.jpg", "photos/dog.jpg"):
-        shutil.copyfile(ROOT / "examples" / "dog.jpg", folder / name)
-    page = (ROOT / "docs" / "how-to" / "add-a-method.md").read_text("utf-8")
-    code = re.search(r"Save this as `integrated.py`:\n\n```python\n(.*?)```", page, re.DOTALL)
-    assert code is not None
-    (folder / "integrated.py").write_text(code[1], encoding="utf-8")
-    run(
-        "sightline data scenes scenes --train 24 --dev 3 --test 4 --size 64 --difficulty easy",
-        folder,
-    )
-    captions = [{"image_id": 1, "caption": "a dog runs"}]
-    (folder / "results.json").write_text(json.dumps(captions))
-    reference = {"images": [{"id": 1, "file_name": "1.jpg"}]}
-    reference["annotations"] = [{"image_id": 1, "caption": "a dog is running"}]
-    (folder / "captions_val2014.json").write_text(json.dumps(reference))
+    readme_commands.prepare(folder)
+    run(readme_commands.SCENES, folder)
     return folder
 
 
@@ -115,40 +85,16 @@ def _python_with_pip() -> str:
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program, *arguments = shlex.split(command)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SIGHTLINE"))}
-    environment |= {"SIGHTLINE_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [str(folder / "environment" / "bin" / program), *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
-def table_of_commands() -> list[str]:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    return re.findall(r"^\|.*?\| `(sightline .*?)` \|", readme, re.MULTILINE)
-
-
-def small(command: str) -> str:
-    name = command.split()[1]
-    # Scenes have boxes of their own.
-    command = command.replace(" --data DATA", "").replace(" --boxes BOXES", "")
-    command = command.replace("-o FOLDER", "-o table").replace("=FOLDER", "=scenes")
-    text = " ".join(STANDS_FOR.get(word, word) for word in command.split())
-    return f"{text} {SMALLER.get(name, '')}"
+    programs = folder / "environment" / "bin"
+    return readme_commands.run(command, folder, programs, timeout=600)
 
 
 def test_the_commands_of_the_readme_work_there(elsewhere: Path) -> None:
-    commands = table_of_commands()
+    commands = readme_commands.table_of_commands()
     assert len(commands) >= 12
     for command in commands:
-        done = run(small(command), elsewhere)
-        assert done.returncode == 0, f"{small(command)}\n{done.stdout}{done.stderr}"
+        done = run(readme_commands.small(command), elsewhere)
+        assert done.returncode == 0, f"{readme_commands.small(command)}\n{done.stdout}{done.stderr}"
     for name in ("figures/photo.png", "captions.jsonl", "why.html", "results.md"):
         assert (elsewhere / name).stat().st_size > 100
 

@@ -1,4 +1,4 @@
-"""`python -m attack [pictures|files|kill] [--cases N] [--hours H] [--seed S]`."""
+"""`python -m attack [pictures|files|kill|disk|fuzz] [--cases N] [--hours H] [--seed S]`."""
 
 import argparse
 import sys
@@ -6,23 +6,29 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
-from attack.kills import KILLS, kill_until_done
+from attack.commands import load_commands
+from attack.disk import TROUBLES, Bench, disturb
+from attack.kills import TARGETS, Workshop, kill_until_done
 from attack.law import Case, Failure, judge
 from attack.pictures import picture_case
 from attack.tampering import make_targets, tampering_case
 
 BATCH = 200  # cases to a worker
+CASES, KILLS, DISTURBED = 2000, 300, 12
+Row = tuple[str, int, list[Failure]]  # what was attacked, how often, and what broke
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["pictures", "files", "kill"])
-    parser.add_argument("--cases", type=int, default=2000, help="cases of each kind, or kills")
+    parser.add_argument("what", nargs="?", choices=["pictures", "files", "kill", "disk", "fuzz"])
+    parser.add_argument("--cases", type=int, help="cases of each kind (2,000), or kills (300)")
     parser.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", choices=[*TARGETS], help="kill this alone")
     options = parser.parse_args()
-    table = []
+    table: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         if options.what in (None, "pictures"):
             table.append(("hostile pictures", *_attack(picture_case, options)))
@@ -31,18 +37,45 @@ def main() -> None:
             make = lambda seed: tampering_case(targets, seed)  # noqa: E731
             table.append(("tampered files", *_attack(make, options, Path(folder))))
         if options.what == "kill":
-            for name in KILLS:
-                kills, failures = kill_until_done(
-                    name, Path(folder) / name, options.cases, options.seed
-                )
-                table.append((f"kills of {name}", kills, failures))
-    print(f"{'':24}{'tried':>8}{'failed':>8}")
+            table += _kill(Path(folder), options)
+        if options.what == "disk":
+            table += _disturb(Path(folder), options)
+        if options.what == "fuzz":
+            from attack.fuzzing import fuzz_all
+
+            table += fuzz_all(options.cases or 100_000, options.seed)
+    print(f"{'':32}{'tried':>8}{'failed':>8}")
     for name, tried, failures in table:
-        print(f"{name:24}{tried:>8,}{len(failures):>8,}")
+        print(f"{name:32}{tried:>8,}{len(failures):>8,}")
     for _, _, failures in table:
         for failure in failures[:20]:
             print(f"{failure.name}: {failure.why}", file=sys.stderr)
     sys.exit(any(failures for _, _, failures in table))
+
+
+def _kill(folder: Path, options: argparse.Namespace) -> list[Row]:
+    """A row for each command that is killed."""
+    load_commands()
+    print("making what the commands work on", file=sys.stderr)
+    workshop = Workshop(folder / "workshop")
+    rows: list[Row] = []
+    for name, target in TARGETS.items():
+        if options.only not in (None, name):
+            continue
+        share = 1.0 if options.only else target.share
+        kills = max(1, round(share * (options.cases or KILLS)))
+        random = Random(f"{options.seed} {name}")
+        rows.append((f"kills of {name}", *kill_until_done(workshop, name, kills, random)))
+    return rows
+
+
+def _disturb(folder: Path, options: argparse.Namespace) -> list[Row]:
+    """A row for each trouble."""
+    load_commands()
+    print("making what the commands work on", file=sys.stderr)
+    bench = Bench(Workshop(folder / "workshop"))
+    cases = options.cases or DISTURBED
+    return [(name, *disturb(bench, name, cases, options.seed)) for name in TROUBLES]
 
 
 def _attack(
@@ -60,13 +93,14 @@ def _attack(
 def _batches(options: argparse.Namespace) -> Iterator[range]:
     """Seeds, until there are enough cases or the time is over."""
     began, first = time.monotonic(), options.seed
+    last = options.seed + (options.cases or CASES)
     while True:
         if options.hours is not None:
             if time.monotonic() - began > 3600 * options.hours:
                 return
             size = BATCH
         else:
-            size = min(BATCH, options.seed + options.cases - first)
+            size = min(BATCH, last - first)
         if size <= 0:
             return
         yield range(first, first + size)

@@ -1,88 +1,160 @@
 """Commands killed at random moments and resumed until they end; then their bytes are compared."""
 
-import os
+import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from attack.commands import Command, descendants, is_at_work, work_of
 from attack.law import Failure
 from tiny_recipe import write_tiny_recipe
 
-Command = Callable[[Path], list[str]]
+PICTURES = 40
 
 
-def _train(folder: Path, *overrides: str) -> list[str]:
-    recipe = folder.parent / "tiny.yaml"
-    if not recipe.exists():
-        write_tiny_recipe(folder.parent)
-    return ["train", str(recipe), "checkpoint_every=1", *overrides, "--run", str(folder)]
+class Workshop:
+    """What the killed commands work on, made once by commands that are left alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.recipe = write_tiny_recipe(folder)
+        self.scenes = folder / "scenes"
+        sizes = ["--train", str(PICTURES), "--dev", "0", "--test", "0"]
+        self.run(["data", "scenes", str(self.scenes), *sizes])
+        self.captioner = folder / "captioner"
+        self.run(self.train(self.captioner, "epochs=1"))
+
+    def run(self, arguments: list[str]) -> None:
+        command = Command(arguments, self.folder / "log.txt")
+        if command.wait() != 0:
+            raise RuntimeError(f"sightline {arguments[0]}: {command.last_line()}")
+
+    def train(self, output: Path, *overrides: str) -> list[str]:
+        options = ["epochs=2", "checkpoint_every=1", *overrides, "--run", str(output)]
+        return ["train", str(self.recipe), *options]
+
+    def train_on_two(self, output: Path) -> list[str]:
+        return self.train(output, "devices=2", "accelerator=cpu")
+
+    def encode(self, output: Path) -> list[str]:
+        options = ["--size", "64", "--batch-size", "2", "--cache", str(output)]
+        return ["encode", str(self.scenes / "captions.jsonl"), *options]
+
+    def caption(self, output: Path) -> list[str]:
+        options = ["--model", str(self.captioner), "--batch-size", "2"]
+        return ["caption", str(self.scenes), "-o", str(output / "captions.jsonl"), *options]
 
 
-def _two(folder: Path) -> list[str]:
-    return _train(folder, "devices=2", "accelerator=cpu")
+@dataclass(frozen=True)
+class Target:
+    """A command that is killed, and the share of all kills that it gets."""
+
+    command: Callable[[Workshop, Path], list[str]]
+    share: float
 
 
-def _encode(folder: Path) -> list[str]:
-    scenes = folder.parent / "scenes"
-    if not scenes.exists():
-        sizes = ["--train", "40", "--dev", "0", "--test", "0"]
-        _sightline(["data", "scenes", str(scenes), *sizes]).wait()
-    options = ["--size", "64", "--batch-size", "4", "--cache", str(folder)]
-    return ["encode", str(scenes / "captions.jsonl"), *options]
+# Two processes import everything anew each time, so that a kill of them takes ten times as long.
+TARGETS = {
+    "training": Target(Workshop.train, 0.35),
+    "training on two": Target(Workshop.train_on_two, 0.05),
+    "encoding": Target(Workshop.encode, 0.3),
+    "bulk captioning": Target(Workshop.caption, 0.3),
+}
+_COMPARED = (
+    "*.safetensors", "history.jsonl", "vectors.f16", "index.bin", "checkpoints.json",
+    "captions.jsonl",
+)  # fmt: skip
 
 
-KILLS: dict[str, Command] = {"train": _train, "train on two": _two, "encode": _encode}
-_COMPARED = ("*.safetensors", "history.jsonl", "vectors.f16", "index.bin", "checkpoints.json")
-
-
-def _sightline(arguments: list[str]) -> "subprocess.Popen[bytes]":
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "sightline", *arguments]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-
-
-def kill_until_done(name: str, folder: Path, kills: int, seed: int) -> tuple[int, list[Failure]]:
+def kill_until_done(
+    workshop: Workshop, name: str, kills: int, random: Random
+) -> tuple[int, list[Failure]]:
     """Kill a command so many times, over as many runs as that takes; how often, and failures.
 
-    A run that is killed and resumed must end with the bytes of one that was not.
+    A run that is killed and resumed must end with the bytes of one that was not. The moment of a
+    kill is a number of processor seconds, so that it does not depend on what else the machine does.
     """
-    folder.mkdir(parents=True)
-    random, done, failures, attempt = Random(seed), 0, [], 0
+    folder = workshop.folder / name.replace(" ", "-")
+    folder.mkdir()
     whole = folder / "whole"
-    began = time.monotonic()
-    if (code := _sightline(KILLS[name](whole)).wait()) != 0:
-        return 0, [Failure(name, f"exit code {code} without a kill")]
-    seconds = time.monotonic() - began
-    expected = _contents(whole)
+    command = Command(TARGETS[name].command(workshop, whole), folder / "whole.txt")
+    seconds = _work_of(command)
+    if command.status != 0:
+        return 0, [Failure(name, f"exit code {command.status} without a kill")]
+    expected = contents(whole)
+    assert expected, f"nothing to compare in {whole}"
+    done, attempt, failures = 0, 0, []
     while done < kills:
         attempt += 1
         run = folder / f"killed-{attempt}"
-        arguments = KILLS[name](run)
-        while True:
-            process = _sightline(arguments)
-            number = random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
-            try:
-                process.communicate(timeout=random.uniform(0.3, 1.1) * seconds)
-            except subprocess.TimeoutExpired:
-                process.send_signal(number)
-                done += 1
-                process.communicate()
-                continue
-            if process.returncode != 0:
-                failures.append(Failure(f"{name} {attempt}", f"exit code {process.returncode}"))
-            break
-        if _contents(run) != expected:
-            failures.append(Failure(f"{name} {attempt}", "other bytes than a run never killed"))
+        log = folder / f"killed-{attempt}.txt"
+        try:
+            done += _run_killed(TARGETS[name].command(workshop, run), log, seconds, random)
+            if (made := contents(run)) != expected:
+                other = {p for p in {*made, *expected} if made.get(p) != expected.get(p)}
+                why = f"other bytes than a run never killed in {', '.join(sorted(other)[:3])}"
+                failures.append(Failure(f"{name} {attempt}", why))
+        except (RuntimeError, TimeoutError) as error:
+            failures.append(Failure(f"{name} {attempt}", str(error)))
+            done += 1
+        if not failures:
+            shutil.rmtree(run)
+        print(f"\r{name}: {done} kills, {len(failures)} failed", end="", file=sys.stderr)
+    print(file=sys.stderr)
     return done, failures
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
+def _run_killed(arguments: list[str], log: Path, seconds: float, random: Random) -> int:
+    """Start a command again and again, until it ends by itself; how often it was killed."""
+    kills = 0
+    while True:
+        command = Command(arguments, log)
+        code = command.wait(until=random.uniform(0, 1.2) * seconds)
+        if code is None:
+            workers = descendants(command.pid)
+            command.kill(random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+            kills += 1
+            if command.status not in (-signal.SIGKILL, 143, 0):
+                raise RuntimeError(f"killed, exit code {command.status}: {command.last_line()}")
+            _require_ended(workers)
+        elif code != 0 and not is_complete(command):
+            raise RuntimeError(f"resumed, exit code {code}: {command.last_line()}")
+        else:
+            return kills
+
+
+def is_complete(command: Command) -> bool:
+    """Whether a command was refused only because all was done: it was killed as it left."""
+    return command.status == 2 and "exists already" in command.last_line()
+
+
+def _require_ended(workers: list[int]) -> None:
+    """No worker may outlive its parent by more than a second."""
+    began, before = time.monotonic(), sum(work_of(pid) for pid in workers)
+    while left := [pid for pid in workers if is_at_work(pid)]:
+        # A busy machine may take longer to clear away what is dead; it does not work, though.
+        worked = sum(work_of(pid) for pid in left) - before > 1
+        if (worked and time.monotonic() - began > 1) or time.monotonic() - began > 60:
+            raise RuntimeError(f"{len(left)} workers outlived their parent")
+        time.sleep(0.02)
+
+
+def _work_of(command: Command) -> float:
+    """The processor seconds that a command takes from its start to its end."""
+    work = 0.0
+    while command.poll() is None:
+        work = max(work, command.work_done())
+        time.sleep(0.02)
+    return work
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files that must not differ, by name."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for pattern in _COMPARED

@@ -19,6 +19,7 @@ from sightline.errors import SightlineError
 SECONDS = 10  # of the processor, for one case
 WALL_SECONDS = 120  # on a machine that others use, too
 BYTES = 1_500_000_000
+PROGRAM_BYTES = 500_000_000  # of these, what a program has that has only loaded torch
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ def judge(cases: Sequence[Case], watched: Path | None = None) -> list[Failure]:
 
 def _worker(cases: Sequence[Case], watched: Path | None) -> tuple[int, list[Failure]]:
     """How many cases were run, the last of them perhaps to the worker's death."""
+    # A worker has what this process has. What other tests left in it is not the readers'.
+    left_over = max(_resident() - PROGRAM_BYTES, 0)
     with tempfile.TemporaryFile() as report:
         worker = os.fork()
         if worker == 0:
@@ -69,9 +72,15 @@ def _worker(cases: Sequence[Case], watched: Path | None) -> tuple[int, list[Fail
         why = "hung" if status == signal.SIGKILL else f"the process ended with status {status}"
         failures.append(Failure(cases[done].name, why))
         done += 1
-    elif usage.ru_maxrss * 1000 > BYTES:
-        failures.append(Failure(cases[0].name, f"or a later one took {usage.ru_maxrss / 1e6} GB"))
+    elif (taken := usage.ru_maxrss * 1024 - left_over) > BYTES:
+        failures.append(Failure(cases[0].name, f"or a later one took {taken / 1e9} GB"))
     return done, failures
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
 
 
 def _wait(worker: int) -> tuple[int, resource.struct_rusage]:

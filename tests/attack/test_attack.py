@@ -28,12 +28,12 @@ def raises(error: BaseException):
     ("run", "why"),
     [
         (raises(ValueError("x")), "ValueError"),
-        (raises(ConfigError("x" * 2000)), "not one line"),
+        (raises(ConfigError(" ")), "not one line"),
         (raises(SystemExit(0)), "SystemExit"),
         (lambda: os._exit(9), "ended with status"),
         (lambda: bytearray(1_600_000_000), "GB"),
     ],
-    ids=["crash", "a long line", "exit", "death", "memory"],
+    ids=["crash", "an empty line", "exit", "death", "memory"],
 )
 def test_the_law_can_be_broken(run, why):
     cases = [Case("good", int), Case("bad", run), Case("good", int)]

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -121,7 +122,12 @@ def test_tasks_of_label_studio(fitted, album, tmp_path):
     (prediction,) = task["predictions"]
     (result,) = prediction["result"]
     assert task["data"]["image"].endswith("cat.jpg")
+    # As Label Studio's guide to predictions has it: the names of the two tags of the labelling
+    # configuration, the type of the one that says it, and an id that no other result has.
     assert (result["type"], result["value"]) == ("textarea", {"text": [caption.text]})
+    assert (result["from_name"], result["to_name"]) == ("caption", "image")
+    assert len(result["id"]) == 16
+    assert ":" in prediction["model_version"]  # the captioner's name and hash
     support = [word.support.score for word in caption.words if word.support]
     assert prediction["score"] == pytest.approx(sum(support) / len(support), abs=1e-5)
 
@@ -136,11 +142,29 @@ def test_labels_of_fiftyone(fitted, album, tmp_path):
     labels = json.loads((output / "labels.json").read_text("utf-8"))["labels"]
     assert set(paths) == set(labels)
     (uuid,) = [uuid for uuid, path in paths.items() if path == str(album / "cat.jpg")]
-    label, caption = labels[uuid], fitted.caption(album / "cat.jpg", check=True)
+    (label,), caption = labels[uuid], fitted.caption(album / "cat.jpg", check=True)
+    # FiftyOne makes a Detection of each entry: of its label, box and confidence, and its attributes
+    # by their names; paths that are not absolute would be looked for beside data.json.
+    assert set(label) == {"label", "bounding_box", "confidence", "attributes"}
+    assert label["bounding_box"] == [0, 0, 1, 1]
+    assert label["label"] == caption.text
+    assert all(Path(path).is_absolute() and Path(path).is_file() for path in paths.values())
     spans = zip(label["attributes"]["start"], label["attributes"]["end"], strict=True)
     assert [label["label"][a:b] for a, b in spans] == [word.text for word in caption.words]
     support = [word.support.score for word in caption.words if word.support]
     assert label["confidence"] == pytest.approx(sum(support) / len(support), abs=1e-5)
+
+
+def test_relative_pictures_of_fiftyone(captioner, album, tmp_path, monkeypatch):
+    monkeypatch.chdir(album)
+    options = {"captioner": captioner, "format": "fiftyone"}
+    sightline.caption_all("cat.jpg", tmp_path / "labels", **options)
+    (path,) = json.loads((tmp_path / "labels" / "data.json").read_text("utf-8")).values()
+    assert path == str(album / "cat.jpg")
+    assert sightline.caption_all("cat.jpg", tmp_path / "labels", **options).skipped == 1
+    (tmp_path / "labels" / "labels.json").write_text("[]")
+    with pytest.raises(sightline.SightlineError, match="not such a file"):
+        sightline.caption_all("coffee.jpg", tmp_path / "labels", **options)
 
 
 def test_wrong_outputs(captioner, album, tmp_path):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,10 +15,10 @@ import pytest
 
 import sightline
 from sightline.errors import ConfigError
+from two_machines import Machine, two_machines
 
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("ray")]
 
-HEAD, WORKER = "10.231.7.1", "10.231.7.2"
 PORT = 26379
 
 
@@ -62,65 +61,32 @@ def driver(address: str, album: Path, output: Path, checkpoint: Path) -> list[st
 
 
 @contextlib.contextmanager
-def two_nodes() -> Iterator[tuple[list[str], list[str], dict[str, str]]]:
-    """A cluster of two nodes, each in a network of its own, joined by a cable.
-
-    What runs a command on the first node; and on the second; and the environment of both.
-    """
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("needs the right to make network namespaces")
-    names = [f"sightline-{os.getpid()}-{n}" for n in (1, 2)]
-    run = lambda *words: subprocess.run(words, check=True, capture_output=True)  # noqa: E731
-    nodes = [["ip", "netns", "exec", name] for name in names]
+def two_nodes() -> Iterator[tuple[Machine, Machine, dict[str, str]]]:
+    """A cluster of two machines, and the environment of what runs on them."""
     environment = os.environ | {"RAY_DISABLE_IMPORT_WARNING": "1", "OMP_NUM_THREADS": "1"}
     environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_health_check_timeout_ms": "3000"}
     environment |= {"RAY_worker_niceness": "0"}
     environment |= {"RAY_AUTH_MODE": "disabled"}
     scratch = tempfile.mkdtemp(prefix="ray-")  # short: paths of sockets must be
     try:
-        for name in names:
-            run("ip", "netns", "add", name)
-        run(
-            "ip",
-            "link",
-            "add",
-            f"v{os.getpid()}a",
-            "netns",
-            names[0],
-            "type",
-            "veth",
-            "peer",
-            "name",
-            f"v{os.getpid()}b",
-            "netns",
-            names[1],
-        )
-        for node, end, address in zip(nodes, "ab", (HEAD, WORKER), strict=True):
-            run(*node, "ip", "addr", "add", f"{address}/24", "dev", f"v{os.getpid()}{end}")
-            run(*node, "ip", "link", "set", f"v{os.getpid()}{end}", "up")
-            run(*node, "ip", "link", "set", "lo", "up")
-            # Packets go nowhere, but Ray asks for this route to know its own address.
-            peer = WORKER if address == HEAD else HEAD
-            run(*node, "ip", "route", "add", "default", "via", peer)
-        start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=2"]
-        start += ["--object-store-memory=150000000", "--disable-usage-stats"]
-        head = [*start, "--head", f"--node-ip-address={HEAD}", f"--port={PORT}"]
-        head += ["--include-dashboard=false", f"--temp-dir={scratch}"]
-        worker = [*start, f"--address={HEAD}:{PORT}", f"--node-ip-address={WORKER}"]
-        for node, command in zip(nodes, (head, worker), strict=True):
-            started = subprocess.run(
-                [*node, *command], env=environment, capture_output=True, text=True, timeout=240
-            )
-            assert started.returncode == 0, started.stdout + started.stderr
-        yield nodes[0], nodes[1], environment
+        with two_machines() as (first, second):
+            start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=2"]
+            start += ["--object-store-memory=150000000", "--disable-usage-stats"]
+            head = [*start, "--head", f"--node-ip-address={first.address}", f"--port={PORT}"]
+            head += ["--include-dashboard=false", f"--temp-dir={scratch}"]
+            worker = [*start, f"--address={first.address}:{PORT}"]
+            worker += [f"--node-ip-address={second.address}"]
+            for machine, command in ((first, head), (second, worker)):
+                started = subprocess.run(
+                    [*machine.run, *command],
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=240,
+                )
+                assert started.returncode == 0, started.stdout + started.stderr
+            yield first, second, environment
     finally:
-        for name in names:  # everything that runs in a network of ours, and nothing else
-            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
-            for pid in pids.stdout.split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -131,7 +97,8 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
     expected = expected_rows(fitted, album, tmp_path)
     output = tmp_path / "parts"
     with two_nodes() as (first, second, environment):
-        command = [*first, *driver(f"{HEAD}:{PORT}", album, output, fitted_checkpoint)]
+        address = f"{first.address}:{PORT}"
+        command = [*first.run, *driver(address, album, output, fitted_checkpoint)]
         killed = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 240
         while not list(output.glob("part-*.parquet")) and time.monotonic() < deadline:
@@ -144,12 +111,7 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
         parts = len(before)
         while len(list(output.glob("part-*.parquet"))) <= parts and again.poll() is None:
             time.sleep(0.02)
-        name = second[-1]
-        pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
-        assert pids.stdout.split(), "the second node was running"
-        for pid in pids.stdout.split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+        assert second.kill() > 0, "the second node was running"
         _, errors = again.communicate(timeout=400)
     assert again.returncode in (0, 1), errors  # 1 if the damaged picture was left for it
     assert all(part.read_bytes() == content for part, content in before.items())

@@ -1,8 +1,10 @@
 """`sightline caption` on files, folders and patterns."""
 
 import json
+import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -68,6 +70,7 @@ def test_json_holds_everything(checkpoint: Path, album: Path) -> None:
         "attention",
         "signals",
         "support",
+        "read_as",
     }
 
 
@@ -139,26 +142,31 @@ def test_doubtful_words_are_marked_if_all_are_asked_for() -> None:
     assert click.unstyle(mark(caption, doubtful=True)) == "a b c(?) [not seen: d]"
 
 
-def test_avoid_unsupported_captions_again_and_shows_both(
-    fitted_checkpoint: Path, album: Path
+def test_avoid_unsupported_chooses_among_the_beam_and_shows_both(
+    fitted_checkpoint: Path, album: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--avoid-unsupported")
-    (record,) = json.loads(run(*options, "--json").stdout)
-    best, again = record["captions"][0], record["without_unsupported"]
-    unsupported = {
-        word["text"]
-        for word in best["words"]
-        if word["support"] and word["support"]["verdict"] == "not supported"
-    }
-    assert record["avoided"] == sorted(unsupported) != []
-    assert not unsupported & {word["text"] for word in again["words"]}
-    assert any(word["support"] for word in again["words"])
-    first, second = run(*options).output.splitlines()
+    monkeypatch.setattr("sightline.captioner.SUPPORT_WEIGHT", -50.0)  # so that it is another
+    options = ("--model", fitted_checkpoint, album / "cat.jpg", "--beam", 4, "--max-length", 4)
+    captions = json.loads(run(*options, "--n-best", 4, "--check", "--json").stdout)[0]["captions"]
+
+    def preference(caption: dict[str, Any]) -> float:
+        scores = [word["support"]["score"] for word in caption["words"] if word["support"]]
+        return caption["score"] - 50 * sum(map(math.log, scores)) / max(len(scores), 1)
+
+    best = max(captions, key=preference)
+    assert best != captions[0], "the test needs a picture whose first caption is not the best"
+    (record,) = json.loads(run(*options, "--avoid-unsupported", "--json").stdout)
+    assert record["captions"][0]["text"] == captions[0]["text"]
+    assert record["without_unsupported"]["text"] == best["text"]
+    kept = {word["text"] for word in best["words"]}
+    checked = [word["text"] for word in captions[0]["words"] if word["support"]]
+    assert record["avoided"] == [word for word in dict.fromkeys(checked) if word not in kept]
+    first, second = run(*options, "--avoid-unsupported").output.splitlines()
     assert first.startswith(f"{album / 'cat.jpg'}: ")
-    assert second.startswith(f"{album / 'cat.jpg'}, without {', '.join(record['avoided'])}: ")
-    # What is required stays, supported or not.
-    kept = run(*options, "--require", record["avoided"][0], "--json").stdout
-    assert record["avoided"][0] not in json.loads(kept)[0]["avoided"]
+    how = f"without {', '.join(record['avoided'])}" if record["avoided"] else "better supported"
+    assert second.startswith(f"{album / 'cat.jpg'}, {how}: ")
+    only = run("--model", fitted_checkpoint, album / "cat.jpg", "--beam", 1, "--avoid-unsupported")
+    assert len(only.output.splitlines()) == 1  # nothing to choose from
 
 
 def test_what_was_not_fitted_cannot_check(checkpoint: Path, album: Path) -> None:

@@ -122,3 +122,25 @@ def test_several_runs_caption_together(checkpoint, tmp_path, monkeypatch):
     assert said != captioned_by(checkpoint)
     assert said != captioned_by(other)
     assert not (checkpoint / "evaluation-test").exists()
+
+
+def test_pictures_of_a_test_server_are_captioned_and_not_scored(checkpoint, tmp_path, monkeypatch):
+    """COCO's `image_info_test2014.json` lists pictures whose captions are secret."""
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    scenes = make_scene_dataset(1, 1, 2, size=64)
+    folder = tmp_path / "test2014"
+    folder.mkdir()
+    names = []
+    for number, image in enumerate(scenes.split("test")):
+        names.append({"id": 7 + number, "file_name": f"{number}.png", "width": 64, "height": 64})
+        image.picture.save(folder / f"{number}.png")
+    listing = tmp_path / "annotations" / "image_info_test2014.json"
+    listing.parent.mkdir()
+    listing.write_text(json.dumps({"info": {}, "images": names, "categories": []}))
+    options = [str(checkpoint), "--data", str(listing), "-o", str(tmp_path / "out"), "--beam", "1"]
+    result = CliRunner().invoke(command, options, catch_exceptions=False)
+    assert "have no captions to score against" in result.stdout
+    captions = json.loads((tmp_path / "out" / "captions.json").read_text())
+    assert [caption["image_id"] for caption in captions] == [7, 8]
+    assert all(caption["caption"] for caption in captions)
+    assert not (tmp_path / "out" / "scores.json").exists()

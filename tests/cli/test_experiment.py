@@ -1,13 +1,13 @@
 """`sightline experiment` on a captioner of random weights that knows nothing but shapes."""
 
 import json
+import shutil
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from sightline.cli.experiment import command
-from sightline.cli.localise import command as localise
 from sightline.data.scene_drawing import SHAPES
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import SightlineError
@@ -32,8 +32,10 @@ def invoke(*arguments):
 def test_the_list():
     result = invoke()
     assert result.exit_code == 0
-    assert "explanations    Which explanation method points" in result.stdout
-    assert "paper4-figure3  How much relevance" in result.stdout
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert lines["explanations"].startswith("Which explanation method points")
+    assert lines["paper4-figure3"].startswith("How much relevance")
+    assert {"paper1-table1", "paper2-figure4", "paper4-table5"} <= lines.keys()
 
 
 def test_explanations_of_scenes_by_every_measure(run, tmp_path):
@@ -114,7 +116,19 @@ def test_errors(run, checkpoint, tmp_path):
         assert "\n" not in str(error)
 
 
-def test_localise_says_where_it_went(run):
-    error = CliRunner().invoke(localise, [str(run), "--boxes", "b.json"]).exception
-    assert isinstance(error, SightlineError)
-    assert "paper4-figure3 makes its table" in str(error)
+def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
+    folder = tmp_path / "two"
+    folder.mkdir()
+    for number in (1, 2):
+        shutil.copytree(run, folder / f"step-{number}", ignore=shutil.ignore_patterns("recipe*"))
+    shutil.copy(run / "recipe.yaml", folder)
+    pointers = {"best": "step-2", "last": "step-2", "stage-1": "step-1", "stage-2": "step-2"}
+    (folder / "checkpoints.json").write_text(json.dumps(pointers))
+    options = ("--set", "metrics=[bleu]", "--pictures", 2, "-o", tmp_path / "out")
+    result = invoke("paper1-table1", f"{folder}:1", folder, *options)
+    assert result.exit_code == 0, result.output
+    data = json.loads((tmp_path / "out" / "data.json").read_text())
+    assert data["captioners"] == ["two:1", "two"]
+    assert data["rows"]["two:1"] == data["rows"]["two"]
+    error = invoke("paper1-table1", f"{folder}:3", *options).exception
+    assert "2 phases have ended, so there is no phase 3" in str(error)

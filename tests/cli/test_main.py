@@ -71,7 +71,7 @@ def test_version():
     [
         (["dta"], "Did you mean 'data'?"),
         (["data", "chekc"], "Did you mean 'check'?"),
-        (["data", "xyzzy"], "Commands: check, stats, scenes."),
+        (["data", "xyzzy"], "Commands: check, stats, copies, scenes."),
     ],
 )
 def test_an_unknown_command_suggests(typed, hint):
@@ -87,7 +87,7 @@ def test_completion_script():
 
 @pytest.mark.parametrize(
     ("words", "offered"),
-    [("sightline da", ["data"]), ("sightline data ", ["check", "stats", "scenes"])],
+    [("sightline da", ["data"]), ("sightline data ", ["check", "stats", "copies", "scenes"])],
 )
 def test_completion(words, offered):
     done = run(

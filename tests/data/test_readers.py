@@ -216,3 +216,38 @@ def test_an_empty_split_says_which_there_are(tmp_path):
     assert len(dataset.split("train")) == 1
     with pytest.raises(DataError, match=r"split 'dev': the dataset has 'train'"):
         dataset.split("dev")
+
+
+class TestOptions:
+    def write(self, tmp_path):
+        pictures = [(number, f"{number}.jpg") for number in range(10)]
+        captions = [(number, f"caption {n} of {number}") for number in range(10) for n in range(6)]
+        for split, some in (("train", pictures[:8]), ("val", pictures[8:])):
+            numbers = {number for number, _ in some}
+            own = [(number, text) for number, text in captions if number in numbers]
+            write(tmp_path / f"captions_{split}2017.json", coco(*some, captions=own))
+        return tmp_path
+
+    def test_dev_is_taken_from_train_and_what_was_dev_is_test(self, tmp_path):
+        folder = self.write(tmp_path)
+        plain, split = read_dataset(folder), read_dataset(folder, dev_from_train=3)
+        assert [image.name for image in split] == [image.name for image in plain]
+        assert [image.name for image in split.split("test")] == ["8.jpg", "9.jpg"]
+        assert len(split.split("train")) == 5
+        dev = {image.name for image in split.split("dev")}
+        assert len(dev) == 3
+        assert dev < {image.name for image in plain.split("train")}
+        assert split == read_dataset(folder, dev_from_train=3)
+
+    def test_a_split_that_cannot_be_is_refused(self, tmp_path):
+        folder = self.write(tmp_path)
+        with pytest.raises(DataError, match="8 of 8 training pictures leave none to train on"):
+            read_dataset(folder, dev_from_train=8)
+        with pytest.raises(DataError, match="with a train and a dev split but no test split"):
+            read_dataset(folder, dev_from_train=3).hold_out_dev(1)
+
+    def test_further_captions_are_left_out_and_the_first_stay(self, tmp_path):
+        folder = self.write(tmp_path)
+        assert {len(image.captions) for image in read_dataset(folder)} == {6}
+        five = read_dataset(folder, max_captions=5)
+        assert five.images[9].captions == tuple(f"caption {n} of 9" for n in range(5))

@@ -123,7 +123,9 @@ def test_pictures_of_the_batch_above_end_at_different_times(tiny):
 def test_scores_are_those_of_forced_decoding(tiny, seed, groups):
     tiny = tiny(seed, pictures=6, end_bias=1.0)
     hypotheses = beam_search(tiny.model, tiny.memory, BeamOptions(4, 4, groups=groups))
-    forced = describe_words(tiny.model, tiny.memory, hypotheses.tokens).log_probs.sum(-1)
+    words = describe_words(tiny.model, tiny.memory, hypotheses.tokens).log_probs
+    torch.testing.assert_close(hypotheses.word_log_probs, words, rtol=0, atol=1e-4)
+    forced = words.sum(-1)
     torch.testing.assert_close(hypotheses.log_probs, forced, rtol=0, atol=1e-4)
     length = (hypotheses.tokens != PAD).sum(-1)
     torch.testing.assert_close(hypotheses.scores, forced / length**0.7, rtol=0, atol=1e-4)

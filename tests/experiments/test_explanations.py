@@ -14,7 +14,6 @@ from sightline.encoded_picture import EncodedPicture
 from sightline.errors import ConfigError, DataError
 from sightline.experiments.experiment import Subject
 from sightline.experiments.explanations import Options, conclude, tasks
-from sightline.experiments.registry import EXPERIMENTS, find_experiment
 from sightline.explanation import Explanation
 from sightline.regions import Regions
 
@@ -145,8 +144,3 @@ def test_what_cannot_be_measured_is_an_error():
         record["words"] = []
     with pytest.raises(DataError, match="name no object that has a box"):
         conclude(records, options)
-
-
-def test_the_list_says_what_the_experiments_say():
-    for name, (_, line) in EXPERIMENTS.items():
-        assert find_experiment(name).question == line

@@ -36,7 +36,7 @@ def conclude(records, options):
     return Findings("| table |\n", figure, {"squares": [r["square"] for r in records]})
 
 
-EXPERIMENT = Experiment("How large are squares?", Options, tasks, conclude)
+EXPERIMENT = Experiment("squares", "How large are squares?", Options, tasks, conclude)
 SUBJECTS = [Subject("run", "model", (), lambda: None)]
 FAIL = None
 

@@ -15,15 +15,15 @@ from sightline.explain.occlusion import occlusion
 from sightline.explain.targets import Targets
 from sightline.regions import Regions
 from sightline.text.vocabulary import UNKNOWN
-from tiny_models import REGION_DIM, create
+from tiny_models import CASES, REGION_DIM, create
 
 
-def make(name="spatial_transformer"):
+def make(name="spatial_transformer", variant=0):
     torch.manual_seed(0)
     mask = torch.tensor([[True, True, False, True, True]])
     regions = Regions(torch.randn(1, 5, REGION_DIM).double(), mask, torch.rand(1, 5, 4).double())
     tokens = torch.tensor([[[1, 7, 4, 9]]])
-    return Targets(create(name, 0), regions, tokens, torch.tensor([[2]]), torch.tensor([[6]]))
+    return Targets(create(name, variant), regions, tokens, torch.tensor([[2]]), torch.tensor([[6]]))
 
 
 def logit(targets, vectors=None, mask=None, tokens=None):
@@ -45,9 +45,43 @@ def test_gradients_are_those_of_the_logit(name):
     torch.testing.assert_close(
         guided_backpropagation(targets, signed=True).regions[0, 0], gradient.sum(-1)
     )
+    if name != "spatial_transformer":
+        torch.testing.assert_close(grad_cam(targets).regions[0, 0], cam(targets, vectors, gradient))
+
+
+def cam(targets, vectors, gradient):
     there = targets.regions.mask[0]
-    cam = (vectors @ gradient[there].mean(0)) * there
-    torch.testing.assert_close(grad_cam(targets).regions[0, 0], cam)
+    return (vectors @ gradient[there].mean(0)) * there
+
+
+NO_ENCODER = ("transformer", 2)
+TRANSFORMERS = [case for case in CASES if "transformer" in case[0] and case != NO_ENCODER]
+
+
+@pytest.mark.parametrize("case", TRANSFORMERS, ids=str)
+def test_grad_cam_of_a_transformer_is_taken_after_the_last_norm_of_its_encoder(case):
+    """Memory is a linear map of those regions; before them, region and gradient are orthogonal."""
+    targets = make(*case)
+    model = targets.model
+    norm = model.norm
+    if model.config.layer.norm == "post":
+        norm = model.encoder[-1].around_feed_forward.norm
+    outputs = []
+    hook = norm.register_forward_hook(lambda module, given, output: outputs.append(output))
+    (gradient,) = torch.autograd.grad(logit(targets), outputs)
+    hook.remove()
+    expected = cam(targets, outputs[0].detach()[0], gradient[0])
+    torch.testing.assert_close(grad_cam(targets).regions[0, 0], expected)
+    assert expected.abs().sum() > 1e-3
+
+
+def test_grad_cam_of_a_transformer_without_an_encoder_is_of_the_regions_it_is_given():
+    targets = make(*NO_ENCODER)
+    assert not targets.model.encoder
+    vectors = targets.regions.vectors.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(logit(targets, vectors), vectors)
+    expected = cam(targets, vectors.detach()[0], gradient[0])
+    torch.testing.assert_close(grad_cam(targets).regions[0, 0], expected)
 
 
 def test_of_words_it_is_the_gradient_of_their_vectors():

@@ -50,7 +50,7 @@ def test_of_regions_alone(case, method, regions):
             assert np.abs(one.words).sum() > 1e-6
         assert 0 <= one.image_share <= 1
     assert max(np.abs(one.regions).sum() for one in why) > 1e-6
-    if method == "lrp":
+    if method in ("lrp", "attn_lrp", "contrastive_lrp"):
         assert all(abs(one.remainder) < 1e-5 for one in why)
 
 

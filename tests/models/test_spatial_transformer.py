@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -28,6 +30,7 @@ def test_its_sizes_are_the_papers():
     assert (config.encoder_layers, config.decoder_layers) == (2, 4)
     assert (config.width, config.heads, config.feed_forward, config.dropout) == (512, 8, 1024, 0.1)
     assert (config.layer.norm, config.layer.scale_by_length) == ("post", True)
+    assert not replace(config, scale_by_length=False).layer.scale_by_length  # τ of Vaswani et al.
 
 
 def test_places_are_sinusoids_over_the_flattened_grid(model, regions):

@@ -197,3 +197,17 @@ def test_sizes_that_cannot_be_are_refused(options, message):
     with pytest.raises(ConfigError) as error:
         TransformerConfig(**{**SIZES, **options})
     assert str(error.value) == message
+
+
+def test_the_encoders_self_attention_is_what_it_encodes_with(regions):
+    model = create()
+    maps = model.self_attention(regions)
+    assert maps.shape == (2, 2, 2, 5, 5)  # pictures, layers, heads, regions, regions
+    torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps.sum(-1)))
+    assert (maps[1][..., [2, 4]] == 0).all()  # nobody looks at what is not there
+    layer = model.encoder[0]
+    given = layer.around_attention.enter(model._enter(regions))
+    memory = layer.attention.remember(given)
+    mixed = layer.attention.collect(maps[:, 0], memory["values"])
+    plain = layer.attention(given, memory, regions.mask[:, None, None]).output
+    torch.testing.assert_close(mixed, plain)

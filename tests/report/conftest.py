@@ -1,7 +1,6 @@
-"""A report of a caption made by hand: every number in it is known; and a browser to see it in."""
+"""A report of a caption made by hand: every number in it is known; and a visit to its page."""
 
 import math
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,6 @@ SUPPORT = (None, Support(0.9, "seen", {"occlusion": 0.8}), Support(0.1, "not sup
 CHANCES = {"a": (0, 0.9), "bird": (1, 0.2), "dog": (1, 0.3), "horn": (3, 0.01), "zoo": (2, 1e-6)}
 
 MakeReport = Callable[..., Report]
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 
 
 def word(text: str, probability: float, support: Support | None = None) -> Word:
@@ -81,20 +77,6 @@ def make_report() -> MakeReport:
         )
 
     return make
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium or Chrome, without a window."""
-    driver = pytest.importorskip("playwright.sync_api", reason="no Playwright here")
-    if BROWSER is None:
-        pytest.skip("no Chromium or Chrome here")
-    with driver.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=180_000
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -1,44 +1,13 @@
 """Pages are checked by axe, the field's checker of what screen readers need, in a browser."""
 
-import json
-import subprocess
-from pathlib import Path
-
 import pytest
 
+from axe import violations
 from sightline.captions import UnknownWord
 from sightline.report.page import render_index, render_page
 from sightline.report.page_data import index_entry
 
 pytestmark = [pytest.mark.browser, pytest.mark.network, pytest.mark.xdist_group("browser")]
-
-AXE = "axe-core@4.14.0"
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Its script, from npm. Nothing of it is installed, and no script of the package is run."""
-    folder = tmp_path_factory.mktemp("axe")
-    fetch = ["npm", "pack", AXE, "--ignore-scripts", "--pack-destination", str(folder)]
-    try:
-        subprocess.run(fetch, cwd=folder, check=True, capture_output=True, timeout=120)
-    except (OSError, subprocess.SubprocessError):
-        pytest.skip(f"npm cannot fetch {AXE} here")
-    (archive,) = folder.glob("*.tgz")
-    subprocess.run(["tar", "xzf", archive.name], cwd=folder, check=True)
-    return (Path(folder) / "package" / "axe.min.js").read_text("utf-8")
-
-
-def violations(page, axe: str) -> list[str]:
-    page.wait_for_timeout(400)  # colours fade
-    page.evaluate(axe)
-    result = page.evaluate("axe.run()")
-    assert len(result["passes"]) > 10
-    return [
-        f"{broken['id']}: {node['html'][:120]} {json.dumps(node['any'])[:300]}"
-        for broken in result["violations"]
-        for node in broken["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

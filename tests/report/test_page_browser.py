@@ -1,13 +1,12 @@
 """What a reader can do with a page, in a browser: only where there is one (Chromium or Chrome)."""
 
 import dataclasses
-import json
 
 import pytest
 
 from sightline.captions import UNFAMILIAR, UnknownWord
 from sightline.report.page import render_page
-from sightline.report.page_data import page_data
+from sightline.report.page_data import grown_data, page_data
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -272,20 +271,38 @@ def test_the_way_back_to_the_index(make_report, visit) -> None:
     assert visit(render_page(make_report())).get_by_role("link").count() == 0
 
 
-def test_a_server_can_answer_with_a_new_report(make_report, page) -> None:
-    answer = json.dumps(page_data(make_report(other="horn")))
+def test_a_server_is_asked_what_the_page_cannot_show(page) -> None:
     page.evaluate(
-        """(answer) => {
+        """() => {
           const data = JSON.parse(document.getElementById("data").textContent);
-          const ask = async (word) => { window.asked = word; return JSON.parse(answer); };
+          const ask = (word) => { window.asked = word; };
           sightline.showReport(document.getElementById("page"), data, { ask });
-        }""",
-        answer,
+        }"""
     )
+    ask(page, "two words")
+    assert "one word at a time" in page.locator("#answer").inner_text()
     ask(page, "Horn")
-    page.wait_for_function("document.querySelector('#why h2')")
     assert page.evaluate("window.asked") == "horn"
-    assert page.locator("#why h2").inner_text() == "Why not “horn”?"
+
+
+def test_a_report_grows_by_a_method(make_report, page) -> None:
+    """What was there stays, and the method's maps are drawn as soon as they come."""
+    report = make_report(methods=("lrp", "attention"))
+    lrp = tuple(why for why in report.explanations if why.method == "lrp")
+    begun = dataclasses.replace(report, explanations=lrp, pending=("attention",))
+    page.evaluate(
+        """([data]) => {
+          window.state = sightline.showReport(document.getElementById("page"), data);
+          state.set({ pinned: 1, method: "attention" });
+        }""",
+        [page_data(begun) | {"growing": True}],
+    )
+    assert "still being computed" in page.locator("#why").inner_text()
+    assert page.locator("#methods").count() == 0
+    page.evaluate("(grown) => state.grow(grown)", grown_data(report, "attention"))
+    assert page.locator("#why").inner_text().count("looked most") == 1
+    assert drawn(page)["left"][:3] == ORANGE
+    assert page.locator("#methods .card").count() == 2
 
 
 def test_only_some_words_were_explained(make_report, visit) -> None:

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from sightline.captions import Support, UnknownWord
-from sightline.explain.methods import METHODS
 from sightline.report.page_data import index_data, index_entry, page_data
 
 
@@ -64,12 +63,6 @@ def test_methods_come_with_what_the_benchmark_says(make_report) -> None:
     assert "Flickr8k" in data["benchmark"]
     report = make_report(methods=("occlusion",))
     assert page_data(report)["methods"][0]["benchmark"] == "Not measured yet."
-
-
-def test_the_benchmark_names_only_methods_that_there_are() -> None:
-    from sightline.report.page_data import _benchmark
-
-    assert set(_benchmark()["methods"]) <= set(METHODS.names())
 
 
 def test_words_that_were_not_checked_say_so(make_report) -> None:

@@ -115,18 +115,30 @@ def test_ones_own_caption_may_have_unknown_words(captioner, examples) -> None:
     assert not captioner.report(picture, methods=["attention"]).readers_own
 
 
-def test_unknown_words_are_read_only_if_that_is_allowed(captioner, examples) -> None:
+def test_unknown_words_are_read_as_their_nearest(captioner, examples) -> None:
     picture = captioner.encode(examples / "cat.jpg")
-    with pytest.raises(ConfigError, match="does not know the word 'zebra'"):
-        captioner.read(picture, "a zebra on the table")
-    read = captioner.read(picture, "a zebra on the table", allow_unknown=True)
-    assert [word.text for word in read.words] == ["a", "zebra", "on", "the", "table"]
-    known = captioner.read(picture, "a cat on the table", allow_unknown=True)
-    assert known == captioner.read(picture, "a cat on the table")
-    assert known.words[0] == read.words[0]
-    assert known.words[2].log_probability != read.words[2].log_probability
-    with pytest.raises(ConfigError, match="knows none of the words of 'big zebras'"):
-        captioner.read(picture, "big zebras", allow_unknown=True)
+    read = captioner.read(picture, "a zebra beside the mug")
+    assert [word.text for word in read.words] == ["a", "zebra", "beside", "the", "mug"]
+    assert [word.read_as for word in read.words] == [None, "<unknown>", "<unknown>", None, "cup"]
+    assert read.given
+    assert not captioner.caption(picture).given
+    known = captioner.read(picture, "a red cup")
+    meant = captioner.read(picture, "a red mug")
+    assert [w.log_probability for w in meant.words] == [w.log_probability for w in known.words]
+    assert meant.text == "a red mug"
+    assert meant.words[2].read_as == "cup"
+    assert all(word.read_as == "<unknown>" for word in captioner.read(picture, "big zebras").words)
+
+
+def test_the_support_of_an_unknown_word_is_that_of_its_nearest(fitted_checkpoint, examples) -> None:
+    captioner = sightline.load(fitted_checkpoint)
+    picture = captioner.encode(examples / "cat.jpg")
+    known, meant = (
+        captioner.check(picture, captioner.read(picture, f"a red {cup}")) for cup in ("cup", "mug")
+    )
+    assert known.words[2].support == meant.words[2].support
+    assert "cup" in [word.text for word in known.unsupported]
+    assert "mug" not in [word.text for word in meant.unsupported]  # it is counted apart
 
 
 def test_an_unknown_word_is_not_checked(fitted_checkpoint, examples) -> None:

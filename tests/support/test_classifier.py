@@ -19,10 +19,19 @@ from sightline.support.classifier import (
     score_words,
 )
 from sightline.support.logistic import Logistic
+from sightline.support.word_detector import WordDetector
 from sightline.support.word_scores import MEANING
 from sightline.text.vocabulary import Vocabulary
 from tiny_models import REGION_DIM, create
 
+DETECTOR = WordDetector(
+    ("cat", "mat"),
+    torch.tensor([-1.0, -2.0]),
+    torch.randn(3, 2 * REGION_DIM, generator=torch.Generator().manual_seed(0)).half().float(),
+    torch.zeros(3),
+    torch.tensor([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25]]),
+    torch.tensor([0.5, -0.5]),
+)
 WORDS = ("a", "cat", "on", "the", "red", "mat", "dog")
 
 
@@ -60,7 +69,11 @@ def test_content_words_are_checked_and_no_others(classifier, regions):
     captions = [vocabulary.encode(text) for text in ("a cat on the red mat", "a zebra", "on the")]
     found = score_words(model, vocabulary, regions[:3], captions, regions[4:])
     assert found.places == [[1, 4, 5], [], []]  # a word that it does not know cannot be checked
-    assert [set(scores) for scores in found.scores] == [set(MEANING)] * 3
+    of_detector = {"detected", "frequency"}
+    assert [set(scores) for scores in found.scores] == [set(MEANING) - of_detector] * 3
+    assert list(
+        score_words(model, vocabulary, regions[:3], captions, regions[4:], DETECTOR).scores[0]
+    ) == [*MEANING]
     checked = classifier.check(model, vocabulary, regions[:3], captions)
     assert [[support is not None for support in own] for own in checked] == [
         [False, True, False, False, True, True],

@@ -38,7 +38,7 @@ REGIMES = {
         "epochs=2",
         "then=[{objective: {name: self_critical, samples: 2, max_length: 8}, epochs: 2}]",
     ),
-    "then lrp_inference": ("epochs=2", "then=[{objective: {name: lrp_inference}, epochs: 2}]"),
+    "then lrp_inference": ("epochs=2", "then=[{objective: {name: lrp_inference}, steps: 12}]"),
     "aligned": (
         "model={name: aligned_transformer, width: 16, heads: 2, encoder_layers: 1, "
         "decoder_layers: 1, feed_forward: 16, alignment: {fusion: decay}}",
@@ -127,7 +127,7 @@ main()
 TRAINER, STORE, CHECKPOINT = (
     "sightline.training.loop:Trainer",
     "sightline.training.store",
-    "sightline.checkpoint",
+    "sightline.checkpoint.tensors",
 )
 # For each regime another moment, and the checkpoint that it goes on from.
 MOMENTS = {
@@ -333,6 +333,44 @@ def test_a_stage_starts_from_the_best_weights_with_everything_else_its_own(
     assert "nll" in records[0]
     assert records[-2]["rate"] == trainer.recipe.optimizer.learning_rate
     assert "reward" in records[-2]
+
+
+def test_phases_may_count_steps_and_end_in_the_middle_of_an_epoch(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    phases = "then=[{objective: {name: cross_entropy}, steps: 3}, "
+    phases += "{objective: {name: cross_entropy}, epochs: 1}]"
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", "steps=8", "dev.every=9", phases)
+    rates: list[float] = []
+    take_step = trainer.step
+
+    def step(batch: CaptionBatch) -> Any:
+        values = take_step(batch)
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+        return values
+
+    trainer.step = step  # type: ignore[method-assign]
+    trainer.train()
+    assert len(trainer.batches) == 6  # to an epoch
+    pointers = read_pointers(trainer.run)
+    assert {name: pointers[name] for name in ("stage-1", "last")} == {
+        "stage-1": "step-0000008",
+        # From the best weights on, which may be those of an earlier phase.
+        "last": f"step-{trainer.position.phase_step + 6:07d}",
+    }
+    assert trainer.position.step - trainer.position.phase_step == 6
+    assert len(rates) == 8 + 3 + 6
+    full = trainer.recipe.optimizer.learning_rate
+    assert rates[7] < 0.5 * full  # the schedule ends with the steps, not with the epoch
+    assert rates[9] == pytest.approx(full * 2 / 5, rel=1e-6)  # and begins anew
+    evaluated = [json.loads(line) for line in (trainer.run / "history.jsonl").open()]
+    assert next(record["step"] for record in evaluated if "dev" in record) == 8
+
+
+@pytest.mark.parametrize("length", ["", ", epochs: 1, steps: 1"])
+def test_a_phase_has_epochs_or_steps(tiny_recipe: Path, length: str) -> None:
+    with pytest.raises(ConfigError, match="then: give either 'epochs' or 'steps'"):
+        load_recipe(tiny_recipe, [f"then=[{{objective: {{name: cross_entropy}}{length}}}]"])
 
 
 def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(

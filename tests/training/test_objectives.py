@@ -115,6 +115,24 @@ class TestVariational:
         assert float(terms["reinforce"].total) == pytest.approx(expected, rel=1e-4)
         assert terms["reinforce"].weight == 0.01
 
+    def test_label_smoothing_is_that_of_cross_entropy_and_no_part_of_the_reward(self) -> None:
+        model = make_model("hard_attention", half_sampling=1.0).eval()  # the expectation
+        batch = make_batch()
+        plain, smooth, soft = (
+            create_objective(options).terms(model, batch, 0)
+            for options in (
+                {"name": "reinforce"},
+                {"name": "reinforce", "label_smoothing": 0.1},
+                {"name": "cross_entropy", "label_smoothing": 0.1},
+            )
+        )
+        assert "smoothing" not in plain
+        assert smooth["smoothing"].weight == soft["smoothing"].weight == 0.1
+        assert torch.equal(smooth["smoothing"].total, soft["smoothing"].total)
+        assert float(smooth["smoothing"].total) != 0
+        for name, term in plain.items():
+            assert torch.equal(term.total, smooth[name].total)
+
     def test_its_state_survives_a_checkpoint(self) -> None:
         objective = create_objective({"name": "reinforce"})
         assert objective.state() == {}

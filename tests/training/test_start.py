@@ -9,7 +9,9 @@ from safetensors.torch import load_file
 from sightline.checkpoint import find_checkpoint, load_config
 from sightline.errors import CheckpointError, ConfigError
 from sightline.recipe import load_recipe
+from sightline.recipes import find_recipe
 from sightline.training.loop import train
+from sightline.training.recipe_check import start_of
 
 STILL = ("optimizer.learning_rate=0", "encoder.learning_rate=0", "epochs=1", "dev.every=1")
 
@@ -47,3 +49,13 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(
     with pytest.raises(CheckpointError, match="nowhere does not exist"):
         trained(tiny_recipe, run, f"start_from={tmp_path / 'nowhere'}")
     assert not run.exists()
+
+
+def test_the_recipe_that_trains_the_bundled_captioner_further_fits_it() -> None:
+    recipe = load_recipe(find_recipe("flickr8k/fine_tune"))
+    start = start_of(recipe)
+    assert start == find_checkpoint()
+    config = load_config(start)["model"]
+    assert {key: config[key] for key in recipe.model if key != "dropout"} == {
+        key: value for key, value in recipe.model.items() if key != "dropout"
+    }

@@ -69,6 +69,7 @@ OPERATIONS = {
     "grouped_queries": lambda x: functional.scaled_dot_product_attention(
         QUERY, heads(x), heads(x), enable_gqa=True
     ),
+    "larger_of_two": lambda x: torch.maximum(x @ WEIGHT, x),
     "attention_to_constants": lambda x: (
         x.unflatten(2, (1, D)).transpose(1, 2)
         + functional.scaled_dot_product_attention(
@@ -78,11 +79,12 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.parametrize("through_attention", [False, True])
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_every_account_closes(operation):
+def test_every_account_closes(operation, through_attention):
     torch.manual_seed(0)
     x = torch.randn(B, L, D).double().requires_grad_()
-    mode = LRPMode(B, dtype=torch.float64)
+    mode = LRPMode(B, dtype=torch.float64, through_attention=through_attention)
     torch.manual_seed(1)
     with mode:
         y = operation(x)

@@ -16,6 +16,7 @@ from sightline.encoders.vgg import VGG
 from sightline.errors import NotApplicableError
 from sightline.explain.gradient_mode import GuidedMode
 from sightline.explain.lrp.mode import LRPMode
+from sightline.explain.lrp.rules import softmax_rule
 from sightline.models.layers import lstm
 
 
@@ -211,8 +212,8 @@ def test_ways_to_write_a_linear_map_are_one(product):
         (lambda x: torch.topk(x, 2)[0], "topk"),
         (lambda x: torch.exp(x), "exp"),
         (lambda x: 1 / x, "__rdiv__"),
-        (lambda x: (x * 1).add_(1), "add_"),
-        (lambda x: operator.iadd(x * 1, 1), "add_"),
+        (lambda x: [y := x * 1, y.add_(1), y * 2][-1], "mul of what was changed in place"),
+        (lambda x: [y := x * 1, operator.iadd(y, 1), y + 2][-1], "add of what was changed"),
         (lambda x: torch.div(torch.ones_like(x), x), "div"),
         (lambda x: torch.add(x, other=x), "add with named tensors"),
         (lambda x: functional.linear(x, x * 2), "linear whose weights are made of the picture"),
@@ -315,3 +316,36 @@ def test_the_trained_encoder_conserves_relevance(examples):
     pixels = torch.from_numpy(encoder.preprocessing.load(examples / "cat.jpg")[0])[None]
     found, start, absorbed = backward(encoder.features, encoder.normalise(pixels))
     assert found.sum() + absorbed.sum() == pytest.approx(start.sum().item(), rel=1e-4)
+
+
+def test_the_softmax_rule_is_its_gradient_and_absorbs_the_rest():
+    x = torch.randn(2, 3, 5).double()
+    x[1, 2, 3] = -torch.inf
+    x.requires_grad_()
+    absorbed = torch.zeros(2, 2).double().requires_grad_()
+    y = softmax_rule(x, x.softmax(-1), -1, absorbed)
+    weights = torch.randn_like(y)
+    c, lost = torch.autograd.grad(y, (x, absorbed), weights)
+    (gradient,) = torch.autograd.grad(x.softmax(-1), x, weights)
+    torch.testing.assert_close(c, gradient)
+    arrived = (c * x.detach().masked_fill(x == -torch.inf, 0)).sum((1, 2))
+    torch.testing.assert_close(arrived + lost[0], (weights * y).sum((1, 2)))
+    assert (lost[1] == 0).all()
+
+
+def test_through_attention_either_factor_of_a_product_has_half():
+    """Achtibat et al. 2024, by hand: of Σ a v, and of q · k, and the softmax between them."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, n, 3).double().requires_grad_() for n in (4, 5, 5))
+    mode = LRPMode(1, epsilon=0.0, dtype=torch.float64, through_attention=True)
+    with mode:
+        y = functional.scaled_dot_product_attention(q, k, v)
+    start = torch.randn_like(y)
+    multipliers = torch.autograd.grad(y, [q, k, v], start)
+    scale = 3**-0.5
+    a = (q @ k.mT * scale).softmax(-1)
+    of_a = start / 2 @ v.mT
+    of_energy = a * (of_a - (a * of_a).sum(-1, keepdim=True)) / 2
+    expected = [of_energy @ k * scale, of_energy.mT @ q * scale, a.mT @ start / 2]
+    for c, by_hand in zip(multipliers, expected, strict=True):
+        torch.testing.assert_close(c, by_hand)

@@ -37,10 +37,10 @@ def make_objective(**options):
     return objective
 
 
-def make_model():
+def make_model(dropout=0.0):
     torch.manual_seed(0)
     sizes = {"region_width": 4, "word_width": 4, "state_width": 5, "attention_width": 3}
-    model = create_model("soft_attention", 4 + len(WORDS), 3, {**sizes, "dropout": 0.0})
+    model = create_model("soft_attention", 4 + len(WORDS), 3, {**sizes, "dropout": dropout})
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
@@ -109,6 +109,34 @@ def test_the_surrogate_has_the_policy_gradient_as_its_mean(options):
     assert len(z) > 100
     assert z.abs().max() < 4.5
     assert z.abs().mean() < 1.2  # 0.8 is expected
+
+
+def mean_gradient(objective, model, batch, draws):
+    """And its standard error."""
+    estimates = torch.stack(
+        [
+            flat_gradient(objective.terms(model, batch, 0)["surrogate"].total / 2, model)
+            for _ in range(draws)
+        ]
+    )
+    return estimates.mean(0), estimates.std(0) / draws**0.5
+
+
+def test_the_gradient_is_that_of_the_policy_in_a_captioner_that_trains_with_dropout():
+    """Captions are drawn without dropout: scored under it, they are not the policy's own."""
+    model, batch = make_model(dropout=0.35), make_batch()
+    exact, _ = exact_gradient(make_objective(), model.eval(), batch)
+    model.train()
+    torch.manual_seed(2)
+    mean, error = mean_gradient(make_objective(samples=32), model, batch, 80)
+    z = ((mean - exact) / error.clamp(min=1e-12))[error > 1e-9]
+    assert len(z) > 100
+    assert z.abs().max() < 4.5
+    assert z.abs().mean() < 1.2
+    assert model.dropout.training  # as it was
+    biased, error = mean_gradient(make_objective(samples=32, dropout=True), model, batch, 80)
+    z = ((biased - exact) / error.clamp(min=1e-12))[error > 1e-9]
+    assert z.abs().mean() > 1.5  # the test can tell
 
 
 def test_a_reward_that_all_captions_share_teaches_nothing(monkeypatch):

@@ -1,0 +1,128 @@
+"""Papers 0 and 3, what is trained: what follows from scores, and that the arms can be trained."""
+
+from pathlib import Path
+
+import pytest
+
+from sightline.errors import ConfigError
+from sightline.experiments import paper0_figure4, paper0_table3, paper3_table1
+from sightline.experiments.training_tasks import recipe_of
+from sightline.recipe import load_recipe
+from sightline.training.recipe_check import check
+
+
+def record(arm, seed, score, mask=0.8):
+    scores = {"CIDEr-D": score, "BLEU-4": score / 5}
+    return {"arm": arm, "seed": seed, "dev": scores, "test": scores, "terms": {"mask": mask}}
+
+
+def sweep(*scores):
+    options = paper0_figure4.Options(seeds=3, penalties=(0.1, 0.01, 0.001))
+    arms = [arm.name for arm in paper0_figure4.arms(options)]
+    assert arms == ["lambda-0.1", "lambda-0.01", "lambda-0.001"]
+    records = [
+        record(arm, seed, score + 0.1 * seed)
+        for arm, score in zip(arms, scores, strict=True)
+        for seed in range(3)
+    ]
+    return paper0_figure4.conclude(records, options)
+
+
+def test_the_best_penalty_must_beat_both_ends():
+    findings = sweep(1.0, 2.0, 1.5)
+    assert findings.data["best"] == 0.01
+    assert paper0_figure4.rises_and_falls(findings.data).verdict == "reproduced"
+    assert "| 0.01 | 0.80 (0.80 to 0.80) | 210.0 (" in findings.table
+    at_the_end = paper0_figure4.rises_and_falls(sweep(1.0, 2.0, 2.5).data)
+    assert at_the_end.verdict == "not reproduced"
+    assert "The best is λ = 0.001" in at_the_end.sentence
+
+
+def test_two_seeds_tell_nothing():
+    options = paper0_figure4.Options(seeds=2, penalties=(0.1, 0.01, 0.001))
+    records = [
+        record(arm.name, seed, number + seed)
+        for number, arm in enumerate(paper0_figure4.arms(options))
+        for seed in range(2)
+    ]
+    answer = paper0_figure4.rises_and_falls(paper0_figure4.conclude(records, options).data)
+    assert answer.verdict == "not tested"
+    assert "2 seeds are too few" in answer.sentence
+
+
+def test_spatial_attention_is_held_against_soft_attention_and_a_plain_tau():
+    scores = {"spatial": 2.0, "without-d_len": 1.5, "soft-attention": 1.9}
+    records = [
+        record(arm, seed, score + 0.1 * seed) for arm, score in scores.items() for seed in range(3)
+    ]
+    data = paper3_table1.conclude(records, paper3_table1.Options()).data
+    claims = paper3_table1.EXPERIMENT.claims
+    assert [claim.test(data).verdict for claim in claims] == ["reproduced", "not reproduced"]
+    few = paper3_table1.conclude([r for r in records if r["seed"] < 2], paper3_table1.Options())
+    assert {claim.test(few.data).verdict for claim in claims} == {"not tested"}
+    options = paper3_table1.Options()
+    plain = recipe_of(paper3_table1.arms(options)[1], 0, options, Path())
+    assert plain.model["scale_by_length"] is False
+
+
+def fusions(mask=0.8, **gains):
+    records = [
+        record(arm, seed, 1 + 0.1 * seed + 0.01 * (seed % 2) + gains.get(arm, 0.0), mask)
+        for arm in ("plain", *paper0_table3.FUSIONS)
+        for seed in range(4)
+    ]
+    for each in records:
+        if each["arm"] == "plain":
+            each["terms"] = {"nll": 1.0}
+        elif each["arm"] == "max":
+            each["dev"] = {**each["dev"], "CIDEr-D": 1.0}  # noise instead of a gain
+    return paper0_table3.conclude(records, paper0_table3.Options())
+
+
+def test_fusions_are_paired_with_plain_by_seed():
+    data = fusions(gate=0.5, decay=0.05, average=-0.05).data
+    verdict = {
+        fusion: paper0_table3.beats_plain(fusion)(data).verdict for fusion in paper0_table3.FUSIONS
+    }
+    assert verdict["gate"] == verdict["decay"] == "reproduced"  # alike in every seed
+    assert verdict["average"] == verdict["max"] == "not reproduced"
+    assert "+5.0 (+5.0 to +5.0)" in paper0_table3.beats_plain("decay")(data).sentence
+    assert paper0_table3.gate_is_best(data).verdict == "reproduced"
+    assert paper0_table3.gate_is_best(fusions(decay=0.05).data).verdict == "not reproduced"
+
+
+def test_masks_that_tell_nothing_apart_test_nothing():
+    answer = paper0_table3.beats_plain("gate")(fusions(mask=0.99, gate=1.0).data)
+    assert answer.verdict == "not tested"
+    assert "Masks average 0.99" in answer.sentence
+
+
+@pytest.mark.parametrize("experiment", [paper0_figure4, paper0_table3, paper3_table1])
+def test_arms_can_be_trained(experiment, tmp_path):
+    options = experiment.Options(seeds=1)
+    for arm in experiment.arms(options):
+        check(recipe_of(arm, 0, options, tmp_path))
+
+
+def test_a_sweep_needs_several():
+    with pytest.raises(ConfigError, match="a sweep needs at least 3"):
+        paper0_figure4.Options(penalties=(0.1, 0.1, 0.2))
+
+
+PAIRS = [
+    ("scenes/fusion", "scenes/fusion_plain"),
+    ("flickr8k/fusion", "flickr8k/fusion_plain"),
+    ("flickr8k/aligned_transformer", "flickr8k/transformer_self_critical"),
+    ("coco/aligned_transformer", "coco/transformer"),
+]
+
+
+@pytest.mark.parametrize(("aligned", "plain"), PAIRS)
+def test_an_aligned_captioner_and_its_control_differ_in_alignment_alone(aligned, plain):
+    one, other = load_recipe(aligned), load_recipe(plain)
+    assert {**one.model, "name": "transformer", "alignment": None} == {
+        **other.model,
+        "alignment": None,
+    }
+    for name in ("data", "encoder", "optimizer", "schedule", "batch", "dev", "epochs", "then"):
+        assert getattr(one, name) == getattr(other, name), name

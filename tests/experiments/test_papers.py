@@ -1,0 +1,316 @@
+"""The experiments of papers 1, 2 and 4, on tiny captioners of scenes that know nothing."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from sightline.captioner import Captioner
+from sightline.data.dataset import build_vocabulary
+from sightline.data.scenes import make_scene_dataset
+from sightline.encoders.encoder import create_encoder
+from sightline.errors import ConfigError, DataError
+from sightline.experiments import paper2_figure4, paper4_table2, paper4_table3, paper4_table5
+from sightline.experiments.arms_table import compare_arms, gains_in
+from sightline.experiments.experiment import Subject
+from sightline.experiments.paper4_table2 import above_random, stop_words_depend_more
+from sightline.experiments.registry import find_experiment
+from sightline.experiments.runner import run_experiment
+from sightline.experiments.training_tasks import recipe_of
+from sightline.metrics.word_labels import wrong_words
+from sightline.models.registry import MODELS, create_model
+from sightline.training.recipe_check import check
+
+PICTURES = 4
+
+
+@functools.cache
+def world():
+    dataset = make_scene_dataset(20, 2, PICTURES, size=64)
+    encoder = create_encoder("efficientnet_lite0", stage="stage4", size=64)
+    return dataset.split("test"), encoder, build_vocabulary(dataset.split("train"))
+
+
+@functools.cache
+def captioner(name):
+    """Untrained, but far enough from nothing that its captions differ."""
+    _, encoder, vocabulary = world()
+    torch.manual_seed(1)
+    options = MODELS.builtin[name].tiny[0]
+    model = create_model(name, len(vocabulary), encoder.dim, options).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    captioner = Captioner(encoder, model, vocabulary)
+    # No word twice: so there are words of every kind.
+    captioner.options = captioner.options.changed(
+        {"beam": 1, "max_length": 9, "min_length": 8, "no_repeat_ngram": 1}
+    )
+    return captioner
+
+
+def subjects(*names):
+    return [Subject(name, name, world()[0], functools.partial(captioner, name)) for name in names]
+
+
+RUNS = {
+    "paper1-table1": (("soft_attention",), {"metrics": ("bleu-no-bp", "bleu")}),
+    "paper1-figure2": (("soft_attention", "hard_attention"), {"shown": 1}),
+    "paper1-figure5": (("soft_attention",), {"shown": 3}),
+    "paper2-figure3": (("hierarchical",), {"shown": 1, "permutations": 50}),
+    "paper2-figure4": (("hierarchical",), {"shown": 1, "permutations": 50}),
+    "paper4-table1": (
+        ("adaptive_attention", "grid_td"),
+        {"metrics": ("cider", "rouge-l"), "bertscore": False},
+    ),
+    "paper4-table2": (("adaptive_attention",), {}),
+    "paper4-table3": (("adaptive_attention",), {"said_more_than": 0}),
+    "paper4-figure4": (("grid_td",), {"shown": 2}),
+    "paper4-figure5": (("grid_td",), {"shown": 3}),
+    "paper4-table5": (("grid_td",), {"said_more_than": 0}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_experiment_runs_and_answers_its_claims(name, tmp_path):
+    models, values = RUNS[name]
+    experiment = find_experiment(name)
+    options = experiment.options(**values)
+    findings = run_experiment(experiment, subjects(*models), options, tmp_path)
+    for file in ("table.md", "data.json", "figure.png", "figure.svg"):
+        assert (tmp_path / file).stat().st_size > 100
+    data = json.loads((tmp_path / "data.json").read_text())
+    for claim in experiment.claims:
+        answer = claim.test(data)
+        assert answer.verdict in ("reproduced", "not reproduced", "not tested")
+        assert answer.sentence.endswith(".")
+        assert "nan" not in answer.sentence
+    for model in models:
+        assert f"| {model} |" in findings.table
+    before = (tmp_path / "figure.svg").read_bytes()
+    again = [Subject(s.name, s.model, s.images, lambda: None) for s in subjects(*models)]
+    run_experiment(experiment, again, options, tmp_path)  # from what is kept: nothing is loaded
+    assert (tmp_path / "figure.svg").read_bytes() == before
+
+
+# --- table 2 -------------------------------------------------------------------------------------
+
+
+def ablated(kind, method, random, picture):
+    return {"word": "x", "kind": kind, "drops": {"lrp": method, "random": random}}
+
+
+def test_ablations_are_counted_by_kind_and_paired_with_random_ones():
+    stop, thing = paper4_table2.KINDS
+    records = [
+        {
+            "run": "r",
+            "model": "m",
+            "picture": str(n),
+            "words": [ablated(stop, True, n % 2 == 0, n), ablated(thing, n % 2 == 0, False, n)],
+        }
+        for n in range(40)
+    ]
+    findings = paper4_table2.conclude(records, paper4_table2.Options(methods=("lrp",)))
+    drops = findings.data["drops"]["r"]
+    assert drops[stop]["lrp"]["mean"] == 1
+    assert drops[stop]["random"]["mean"] == 0.5
+    assert drops[thing]["above random"]["lrp"]["mean"] == 0.5
+    assert above_random(findings.data).verdict == "reproduced"
+    assert stop_words_depend_more(findings.data).verdict == "reproduced"
+    for record in records:  # as good as random
+        for word in record["words"]:
+            word["drops"]["random"] = word["drops"]["lrp"]
+    findings = paper4_table2.conclude(records, paper4_table2.Options(methods=("lrp",)))
+    assert above_random(findings.data).verdict == "not reproduced"
+
+
+def test_a_handful_of_pictures_decides_nothing():
+    data = {"positive": {"r": {k: one(v) for k, v in (("right", 0.9), ("wrong", 0.1))}}}
+    (claim,) = find_experiment("paper4-figure5").claims
+    assert claim.test({**data, "pictures": {"r": 100}}).verdict == "reproduced"
+    few = claim.test({**data, "pictures": {"r": 99}})
+    assert few.verdict == "not tested"
+    assert few.sentence.startswith("99 pictures are too few to decide. r: 10.0")
+
+
+def one(mean):
+    return {"mean": mean, "low": mean, "high": mean, "count": 5}
+
+
+def test_the_most_important_previous_words_are_deleted(monkeypatch):
+    seen = []
+    real = captioner("adaptive_attention").read
+
+    def read(picture, text, **options):
+        seen.append(text.split())
+        return real(picture, text, **options)
+
+    subject = subjects("adaptive_attention")[0]
+    monkeypatch.setattr(subject.captioner, "read", read)
+    options = paper4_table2.Options(methods=("lrp",), deleted=2)
+    (task, *_) = paper4_table2.tasks([subject], options)
+    record = task.measure()
+    assert record["words"]
+    assert len(seen) == 2 * len(record["words"])  # by LRP and at random
+    caption = subject.captioner.caption(world()[0][0].picture)
+    texts = [word.text for word in caption.words]
+    whys = subject.captioner.explain(world()[0][0].picture, caption)
+    kept = {
+        (place, tuple(np.delete(texts[:place], np.argsort(-why.words[1:], kind="stable")[:2])))
+        for place, why in enumerate(whys)
+        if place >= 5
+    }
+    assert {(place, words) for place, words in kept if [*words, texts[place]] in seen}
+
+
+# --- tables 3 and 5 ------------------------------------------------------------------------------
+
+
+def test_only_words_said_often_count_and_both_kinds_are_needed():
+    words = [
+        {"word": word, "right": right, "scores": {"L.": score}}
+        for word, right, score in (("dog", True, 2.0), ("dog", False, 1.0), ("cat", True, 0.0))
+    ]
+    records = [
+        {"run": "r", "model": "m", "picture": str(n), "words": [word]}
+        for n, word in enumerate(words)
+    ]
+    options = paper4_table3.Options(said_more_than=1)
+    findings = paper4_table3.conclude(records, options)
+    assert findings.data["auc"]["r"]["L."]["mean"] == 1  # with the cat it would be a half
+    assert findings.data["words"]["r"] == {"right": 1, "wrong": 1}
+    with pytest.raises(DataError, match="said more than 2 times, 0 are right and 0 wrong"):
+        paper4_table3.conclude(records, paper4_table3.Options(said_more_than=2))
+
+
+def test_average_precision_of_resampled_pictures_is_that_of_the_pictures_drawn():
+    random = np.random.default_rng(0)
+    words = [
+        {
+            "word": "dog" if n % 3 else "cat",
+            "number": n,
+            "log_probability": -float(random.random()),
+            "right": bool(random.random() < 0.6),
+        }
+        for n in range(12)
+    ]
+    for ranked in (True, False):
+        score = paper4_table5.mean_precision(words, 12, ranked)
+        weights = np.array([2, 0, 1, 1, 0, 3, 1, 1, 0, 1, 1, 1], float)
+        drawn = [word for word in words for _ in range(int(weights[word["number"]]))]
+        expected = []
+        for name in ("cat", "dog"):
+            some = sorted(
+                (w for w in drawn if w["word"] == name), key=lambda w: -w["log_probability"]
+            )
+            if not ranked:
+                expected.append(np.mean([w["right"] for w in some]))
+                continue
+            total = hits = seen = 0.0
+            for number in dict.fromkeys(w["number"] for w in some):  # equal ones come at once
+                same = [w for w in some if w["number"] == number]
+                seen += len(same)
+                hits += sum(w["right"] for w in same)
+                total += sum(w["right"] for w in same) * hits / seen
+            expected.append(total / hits)
+        assert score.resampled(weights) == pytest.approx(np.mean(expected))
+
+
+def test_a_word_that_is_never_right_counts_as_nothing_right():
+    words = [
+        {"word": word, "number": n, "log_probability": -1.0, "right": word == "dog"}
+        for n, word in enumerate(("dog", "cat"))
+    ]
+    assert paper4_table5.mean_precision(words, 2, True).corpus == 0.5
+    only_dogs = paper4_table5.mean_precision(words, 2, True).resampled(np.array([2.0, 0.0]))
+    assert only_dogs == 1  # the cat was not drawn, so nothing is known of it
+
+
+def test_wrong_words_are_counted_over_the_corpus():
+    score = wrong_words(["a red dog", "a blue cat sleeps"], [["a dog"], ["a cat sleeps"]])
+    assert score.corpus == pytest.approx(2 / 5)
+    assert score.per_image.tolist() == pytest.approx([1 / 2, 1 / 3])
+
+
+# --- paper 2 -------------------------------------------------------------------------------------
+
+
+def changes(pairs):
+    return [{"goal_change": goal, "attention_change": attention} for goal, attention in pairs]
+
+
+def test_changes_that_go_together_pass_the_bound_and_others_do_not():
+    random = np.random.default_rng(3)
+    series = [random.random(8).tolist() for _ in range(10)]
+    together = changes([(one, [2 * x + 1 for x in one]) for one in series])
+    observed, bound = paper2_figure4.correlation(together, 200)
+    assert observed == pytest.approx(1)
+    assert 0 < bound < 0.5
+    apart = changes([(one, random.random(8).tolist()) for one in series])
+    observed, bound = paper2_figure4.correlation(apart, 200)
+    assert observed < bound
+    # A caption that moves more as a whole is no correlation between its words.
+    levels = changes([([n, n, n], [n, n, n]) for n in range(5)])
+    assert paper2_figure4.correlation(levels, 20)[0] == pytest.approx(0)
+
+
+def test_collapse_is_the_mean_cosine_of_goals():
+    goals = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    assert paper2_figure4.collapse(goals) == pytest.approx(1 / 3)
+    assert paper2_figure4.collapse(goals[:1]) is None
+
+
+def test_a_captioner_without_goals_is_refused():
+    (task, *_) = paper2_figure4.tasks(subjects("soft_attention"), paper2_figure4.Options())
+    with pytest.raises(ConfigError, match="sets no goals; give a run of the model hierarchical"):
+        task.measure()
+
+
+# --- arms ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["paper1-hard-soft", "paper2-adversarial", "paper4-table4"])
+def test_arms_are_recipes_that_can_be_trained_and_differ_in_one_thing(name, tmp_path):
+    experiment = find_experiment(name)
+    options = experiment.options()
+    recipes = {}
+    for arm in experiment.arms(options):
+        recipe = recipe_of(arm, 0, options, tmp_path)
+        recipes[arm.name] = recipe
+        if arm.after is None:
+            check(recipe)
+    if name == "paper4-table4":
+        control, treated = recipes["control"], recipes["lrp-inference"]
+        assert control.start_from == treated.start_from == str(tmp_path / "runs" / "before-0")
+        assert control.objective["likelihood"] == 1
+        assert treated.objective["likelihood"] == 0.5
+        assert treated.steps == control.steps == 320
+        assert treated.optimizer.learning_rate == 1e-6
+        assert (treated.batch.by, treated.batch.size) == ("length", 32)
+    if name == "paper1-hard-soft":
+        soft, hard = recipes["soft"], recipes["hard"]
+        assert soft.objective["label_smoothing"] == hard.objective["label_smoothing"] == 0.1
+        assert (soft.encoder, soft.optimizer, soft.epochs) == (
+            hard.encoder,
+            hard.optimizer,
+            hard.epochs,
+        )
+
+
+def test_a_gain_counts_if_seeds_agree_and_one_seed_says_nothing():
+    def record(arm, seed, value):
+        scores = {"BLEU-4": value, "CHAIRi": None}
+        return {"arm": arm, "seed": seed, "dev": scores, "test": scores, "terms": {"collapse": 0.5}}
+
+    records = [record("new", s, 0.3 + 0.001 * s) for s in range(3)]
+    records += [record("old", s, 0.2) for s in range(3)]
+    findings = compare_arms(records, [("new", "old")], ["collapse"])
+    assert gains_in(findings.data, "new - old", "BLEU-4").verdict == "reproduced"
+    assert "| new | 30.1 (" in findings.table
+    assert "| 0.500 |" in findings.table
+    assert "CHAIRi" not in findings.table  # not defined for these captions
+    one = compare_arms([records[0], records[3]], [("new", "old")])
+    assert gains_in(one.data, "new - old", "BLEU-4").verdict == "not tested"

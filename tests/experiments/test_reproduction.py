@@ -1,0 +1,80 @@
+"""The page of verdicts says what stored results say, and no more."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sightline.cli.reproduction import command
+from sightline.errors import DataError
+from sightline.experiments import reproduction
+from sightline.experiments.claims import Claim, decide
+from sightline.experiments.experiment import Experiment, no_tasks
+from sightline.experiments.registry import EXPERIMENTS, find_experiment
+from sightline.experiments.reproduction import collect, to_page
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def one_claim(monkeypatch):
+    claim = Claim("table 1", "A | B.", lambda data: decide(data["gain"] > 0, f"{data['gain']}."))
+    experiment = Experiment("paper3-x", "?", dict, no_tasks, None, (claim,))
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", {"paper3-x": ("", "")})
+    monkeypatch.setattr(reproduction, "find_experiment", lambda name: experiment)
+
+
+def store(folder, **data):
+    folder.mkdir(parents=True)
+    (folder / "data.json").write_text(json.dumps(data))
+
+
+def test_each_stored_result_is_put_to_the_claim(one_claim, tmp_path):
+    store(tmp_path / "coco", experiment="paper3-x", gain=2)
+    store(tmp_path / "scenes", experiment="paper3-x", gain=-1)
+    page = to_page(collect(tmp_path), "command")
+    assert "Of 2 claims, 1 are reproduced, 1 are not, and 0 are not tested." in page
+    assert "## Paper 3: Image-to-text" in page
+    assert r"| table 1 | A \| B. | *reproduced* | 2. | [coco](experiments/coco/table.md) |" in page
+    assert r"| *not reproduced* | -1. | [scenes](experiments/scenes/table.md) |" in page
+
+
+def test_a_claim_without_a_result_is_not_tested(one_claim, tmp_path):
+    (row,) = collect(tmp_path)
+    assert row.answer.verdict == "not tested"
+    assert "| *not tested* | No run of this experiment is stored. | `paper3-x` |" in to_page(
+        [row], ""
+    )
+
+
+def test_foreign_results_are_refused(one_claim, tmp_path):
+    store(tmp_path / "other", experiment="paper9")
+    with pytest.raises(DataError, match="is not the data of an experiment that is known here"):
+        collect(tmp_path)
+    store(tmp_path / "b" / "old", experiment="paper3-x")
+    with pytest.raises(DataError, match=r"old/data.json: lacks what a claim asks for: 'gain'"):
+        collect(tmp_path / "b")
+
+
+def test_every_experiment_is_called_by_its_name():
+    for name, (_, line) in EXPERIMENTS.items():
+        experiment = find_experiment(name)
+        assert (experiment.name, experiment.question) == (name, line)
+        for claim in experiment.claims:
+            assert claim.statement.endswith("."), claim
+
+
+def test_the_page_in_the_documentation_is_what_the_command_makes(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    stored = Path("docs/reproduction.md").read_text()
+    page = to_page(
+        collect(Path("docs/experiments")),
+        "sightline reproduction docs/experiments -o docs/reproduction.md",
+    )
+    assert page == stored
+    result = CliRunner().invoke(command, ["docs/experiments", "-o", str(tmp_path / "page.md")])
+    assert result.exit_code == 0, result.output
+    verdicts = [line.split("|")[3] for line in page.splitlines() if line.startswith("| ")]
+    written = (tmp_path / "page.md").read_text()
+    assert [x.split("|")[3] for x in written.splitlines() if x.startswith("| ")] == verdicts

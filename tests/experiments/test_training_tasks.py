@@ -1,0 +1,101 @@
+"""Experiments that train: every arm with every seed, interrupted or not, paired by seed."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from matplotlib.figure import Figure
+
+from sightline.errors import ConfigError, DataError
+from sightline.experiments.claims import Claim, decide
+from sightline.experiments.experiment import Arm, Experiment, Findings, no_tasks
+from sightline.experiments.runner import run_experiment
+from sightline.experiments.training_tasks import (
+    TrainingOptions,
+    arms_of,
+    gain,
+    score_of,
+    training_tasks,
+)
+
+TINY = (
+    "data={scenes: {train: 8, dev: 4, test: 4, size: 64}, min_count: 1}",
+    "encoder.size=64",
+    "model={name: soft_attention, region_width: 8, word_width: 8, state_width: 8, "
+    "attention_width: 8}",
+    "epochs=1",
+    "logger=csv",
+)
+
+
+@dataclass(frozen=True)
+class Options(TrainingOptions):
+    """As all."""
+
+    seeds: int = 1
+    overrides: tuple[str, ...] = TINY
+
+
+def arms(options):
+    fast = Arm("fast", "scenes/soft_attention", ("optimizer.learning_rate=0.01",), options.seeds)
+    return [fast, Arm("further", "scenes/soft_attention", (), options.seeds, after="fast")]
+
+
+def conclude(records, options):
+    better = gain(records, "further", "fast", "test", "BLEU-1")
+    return Findings("| table |\n", Figure(), {"arms": arms_of(records), "gain": better.to_json()})
+
+
+CLAIM = Claim("table 9", "Further is better.", lambda data: decide(data["gain"]["mean"] > 9, "No."))
+EXPERIMENT = Experiment("x", "Does it?", Options, no_tasks, conclude, (CLAIM,), arms)
+
+
+def test_runs_are_trained_evaluated_kept_and_not_trained_again(tmp_path, monkeypatch):
+    findings = run_experiment(
+        EXPERIMENT, (), Options(), tmp_path, locations=[f"encoder.cache={tmp_path / 'cache'}"]
+    )
+    assert findings.data["arms"] == ["fast", "further"]
+    data = json.loads((tmp_path / "data.json").read_text())
+    assert data["budgets"]["fast"] == "soft_attention on 8 medium scenes, 1 epoch of cross_entropy"
+    page = (tmp_path / "table.md").read_text()
+    assert "- table 9: “Further is better.” *not reproduced*. No.\n" in page
+    assert "Training: fast: soft_attention on 8 medium scenes" in page
+    assert str(tmp_path) not in page + json.dumps(data)  # where things were is nobody's business
+    records = [json.loads(line) for line in (tmp_path / "measurements.jsonl").open()][1:]
+    for record in (line["record"] for line in records):
+        assert 0 <= record["test"]["BLEU-1"] <= 1
+        assert record["dev"].keys() == record["test"].keys()
+        assert record["epochs"] == 1
+    recipe = (tmp_path / "runs" / "further-0" / "recipe.yaml").read_text()
+    assert f"start_from: {tmp_path / 'runs' / 'fast-0'}" in recipe
+    monkeypatch.setattr("sightline.training.loop.train", None)
+    assert run_experiment(EXPERIMENT, (), Options(), tmp_path).data == findings.data
+
+
+def test_the_arms_of_a_seed_come_before_the_next_seed(tmp_path):
+    two = [
+        Arm("many", "scenes/soft_attention", (), 3),
+        Arm("few", "scenes/soft_attention", (), 1),
+    ]
+    keys = [task.key for task in training_tasks(two, Options(), tmp_path)]
+    assert keys == ["many/0", "few/0", "many/1", "many/2"]
+
+
+def test_scores_are_paired_by_seed():
+    records = [
+        {"arm": arm, "seed": seed, "test": {"CIDEr-D": value}}
+        for arm, values in (("a", [3.0, 5.0, 9.0]), ("b", [2.0, 4.0]))
+        for seed, value in enumerate(values)
+    ]
+    difference = gain(records, "a", "b", "test", "CIDEr-D")
+    assert (difference.mean, difference.low, difference.high) == (1, 1, 1)
+    assert difference.count == 2
+    assert not score_of(records, "b", "test", "CIDEr-D").above(0)  # two seeds say little
+    assert score_of(records[:1], "a", "test", "CIDEr-D").show() == "3.0"  # and one has no interval
+
+
+def test_what_cannot_be_trained_is_refused():
+    with pytest.raises(ConfigError, match="seeds"):
+        TrainingOptions(seeds=0)
+    with pytest.raises(DataError, match="ciderd"):
+        TrainingOptions(metrics=("ciderd",))
