@@ -180,9 +180,9 @@ def _tell_skipped(report: "Report") -> bool:
 def _write(report: "Report", output: Path) -> None:
     if output.suffix == ".png":
         from sightline.report.explanation_figure import draw_explanations
+        from sightline.report.saving import save_figure
 
-        with atomic_write(output, "wb") as file:
-            draw_explanations(report).savefig(file, format="png", dpi=110)
+        save_figure(draw_explanations(report), output)
         return
     with atomic_write(output) as file:
         if output.suffix == ".json":

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sightline.config import to_dict
 from sightline.errors import ConfigError
@@ -17,9 +17,7 @@ from sightline.experiments.training_tasks import training_tasks
 from sightline.files import atomic_write
 from sightline.kept_records import KeptRecords
 from sightline.progress import progress
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from sightline.report.saving import save_figure
 
 MEASUREMENTS = "measurements.jsonl"
 
@@ -99,13 +97,4 @@ def _write(folder: Path, findings: Findings) -> None:
         json.dump(findings.data, file, indent=1)
         file.write("\n")
     for suffix in ("png", "svg"):
-        _save_figure(findings.figure, folder / f"figure.{suffix}")
-
-
-def _save_figure(figure: "Figure", path: Path) -> None:
-    from matplotlib import rc_context
-
-    # The same numbers make the same file: no date, no random names.
-    metadata = {"Date": None} if path.suffix == ".svg" else {}
-    with rc_context({"svg.hashsalt": "sightline"}), atomic_write(path, "wb") as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=110, metadata=metadata)
+        save_figure(findings.figure, folder / f"figure.{suffix}")

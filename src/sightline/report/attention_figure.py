@@ -9,7 +9,7 @@ from PIL import Image
 from sightline.captions import Caption
 from sightline.display import draw
 from sightline.errors import ConfigError
-from sightline.files import atomic_write
+from sightline.report.saving import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,7 @@ def plot_attention(caption: Caption, path: Path) -> None:
     """Write the figure to a .png, .pdf or .svg."""
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise ConfigError(f"{path}: a figure must end in .png, .pdf or .svg")
-    with atomic_write(path, "wb") as file:
-        draw_attention(caption).savefig(file, format=path.suffix[1:], dpi=110)
+    save_figure(draw_attention(caption), path)
 
 
 def draw_attention(caption: Caption) -> "Figure":

@@ -21,6 +21,7 @@ from sightline.errors import ConfigError, TrainingError
 from sightline.files import atomic_write, one_writer
 from sightline.parsing import parse_yaml
 from sightline.recipe import Recipe, load_recipe
+from sightline.report.saving import save_figure
 from sightline.report.search_figure import draw_search
 from sightline.training.loop import train
 
@@ -273,15 +274,10 @@ def write_search(
     folder: Path, attempts: Sequence[Attempt], ranges: Sequence[Range], metric: str, best: str
 ) -> None:
     """`table.md`, `figure.png`, `figure.svg` and `best.yaml`."""
-    from matplotlib import rc_context
-
     for name, text in (("table.md", table(attempts, metric)), ("best.yaml", best)):
         with atomic_write(folder / name) as file:
             file.write(text)
     logarithmic = [each.key for each in ranges if each.log]
+    figure = draw_search(attempts, metric, logarithmic)
     for suffix in ("png", "svg"):
-        metadata = {"Date": None} if suffix == "svg" else {}  # the same search, the same file
-        with rc_context({"svg.hashsalt": "sightline"}):
-            figure = draw_search(attempts, metric, logarithmic)
-            with atomic_write(folder / f"figure.{suffix}", "wb") as file:
-                figure.savefig(file, format=suffix, dpi=110, metadata=metadata)
+        save_figure(figure, folder / f"figure.{suffix}")
