@@ -107,6 +107,7 @@ def test_overrides_reach_further_stages_by_number(tiny_recipe: Path) -> None:
         ("dev.beam=0", "dev.beam: must be at least 1"),
         ("data.dev_from_train=5", "data.dev_from_train: does not apply to scenes"),
         ("data.max_captions=5", "data.max_captions: does not apply to scenes"),
+        ("data.train_pictures=5", "data.train_pictures: does not apply to scenes"),
         ("data.min_count=0", "data.min_count: must be at least 1"),
         ("epochs=0", "epochs: must be at least 1"),
         ("log_every=0", "log_every: must be at least 1"),

@@ -48,6 +48,7 @@ class DataRecipe:
     # The dev split of the file is the test split, and so many of its training pictures are dev.
     dev_from_train: Count | None = None
     max_captions: Count | None = None  # per picture; further ones are left out, of every split
+    train_pictures: Count | None = None  # train on so many pictures only, always the same
     min_count: Count = 5  # less frequent training words are unknown
     vocabulary_size: Count | None = None  # maximum number of words
     max_length: Annotated[int, Range(1, 1000)] = 20  # words; longer training captions are cut there
@@ -58,7 +59,7 @@ class DataRecipe:
     def __post_init__(self) -> None:
         if (self.path is None) == (self.scenes is None):
             raise ConfigError("data: give either 'path' or 'scenes'")
-        for key in ("dev_from_train", "max_captions"):
+        for key in ("dev_from_train", "max_captions", "train_pictures"):
             if self.scenes is not None and getattr(self, key) is not None:
                 raise ConfigError(f"data.{key}: does not apply to scenes")
 

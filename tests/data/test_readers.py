@@ -251,3 +251,14 @@ class TestOptions:
         assert {len(image.captions) for image in read_dataset(folder)} == {6}
         five = read_dataset(folder, max_captions=5)
         assert five.images[9].captions == tuple(f"caption {n} of 9" for n in range(5))
+
+    def test_a_part_of_the_training_pictures_is_always_the_same(self, tmp_path):
+        folder = self.write(tmp_path)
+        plain, few = read_dataset(folder), read_dataset(folder, train_pictures=3)
+        names = [image.name for image in few.split("train")]
+        assert len(names) == 3
+        assert set(names) < {image.name for image in plain.split("train")}
+        assert few.split("dev") == plain.split("dev")
+        assert few == read_dataset(folder, train_pictures=3)
+        with pytest.raises(DataError, match="there are 8 training pictures, not 9"):
+            read_dataset(folder, train_pictures=9)

@@ -97,6 +97,20 @@ class CaptionDataset:
         images = tuple(replace(image, captions=image.captions[:most]) for image in self.images)
         return replace(self, images=images)
 
+    def with_training_pictures(self, count: int) -> "CaptionDataset":
+        """The same dataset with only `count` pictures to train on, drawn once and for all.
+
+        So captioners can be compared under a small budget; the other splits stay whole.
+        """
+        train = [number for number, image in enumerate(self.images) if image.split == "train"]
+        if count > len(train):
+            raise DataError(
+                f"train_pictures: there are {len(train)} training pictures, not {count}"
+            )
+        left_out = set(train) - set(Random(0).sample(train, count))
+        images = [image for number, image in enumerate(self.images) if number not in left_out]
+        return replace(self, images=tuple(images))
+
     def hold_out_dev(self, count: int) -> "CaptionDataset":
         """Dev pictures become the test split, and `count` training pictures the dev split.
 

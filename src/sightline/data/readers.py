@@ -21,12 +21,14 @@ def read_dataset(
     *,
     dev_from_train: int | None = None,
     max_captions: int | None = None,
+    train_pictures: int | None = None,
 ) -> CaptionDataset:
     """Read a caption file, or a folder that holds one, of any format we know.
 
     `images` is the folder of the pictures; without it they are looked for beside the caption file.
     With `dev_from_train` the file's dev split is the test split, and so many of its training
-    pictures are the dev split. With `max_captions` further captions of a picture are left out.
+    pictures are the dev split. With `max_captions` further captions of a picture are left out. With
+    `train_pictures` the training split is so many of its pictures, always the same.
 
     | what `path` is                                   | format                            |
     | ------------------------------------------------ | --------------------------------- |
@@ -50,6 +52,8 @@ def read_dataset(
         raise DataError(f"{path}: lists no pictures")
     if dev_from_train is not None:
         dataset = dataset.hold_out_dev(dev_from_train)
+    if train_pictures is not None:
+        dataset = dataset.with_training_pictures(train_pictures)
     return dataset if max_captions is None else dataset.with_captions(max_captions)
 
 

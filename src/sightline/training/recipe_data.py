@@ -18,6 +18,7 @@ def dataset_of(recipe: DataRecipe) -> CaptionDataset:
             recipe.images,
             dev_from_train=recipe.dev_from_train,
             max_captions=recipe.max_captions,
+            train_pictures=recipe.train_pictures,
         )
     scenes = recipe.scenes
     return make_scene_dataset(
