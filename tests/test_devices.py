@@ -16,7 +16,7 @@ import torch
 from click.testing import CliRunner
 from torch import Tensor
 
-import sightline.captioner
+import sightline.captioner.loading
 from device_mode import ACCELERATOR, DeviceError, DeviceMode, accelerator
 from sightline.captioner import Captioner
 from sightline.captions import Caption
@@ -46,7 +46,7 @@ def mode() -> Iterator[DeviceMode]:
 def fastest(mode: DeviceMode, monkeypatch: pytest.MonkeyPatch) -> None:
     """On this machine, `auto` is the accelerator."""
     devices = {"auto": ACCELERATOR, "cpu": torch.device("cpu")}
-    monkeypatch.setattr(sightline.captioner, "choose_device", devices.get)
+    monkeypatch.setattr(sightline.captioner.loading, "choose_device", devices.get)
     # Modes are of a thread, so pictures are encoded in this one.
     monkeypatch.setattr("sightline.encoders.encode.in_parallel", map)
 

@@ -43,7 +43,7 @@ def opened(monkeypatch) -> list[str]:
         names.append(Path(path).name)
         return read_bytes(path, limit)
 
-    monkeypatch.setattr("sightline.captioner.open_picture", counted)
+    monkeypatch.setattr("sightline.captioner.encoding.open_picture", counted)
     monkeypatch.setattr("sightline.bulk.items.read_bytes", counted_read)
     return names
 

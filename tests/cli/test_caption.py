@@ -145,7 +145,7 @@ def test_doubtful_words_are_marked_if_all_are_asked_for() -> None:
 def test_avoid_unsupported_chooses_among_the_beam_and_shows_both(
     fitted_checkpoint: Path, album: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.captioner.SUPPORT_WEIGHT", -50.0)  # so that it is another
+    monkeypatch.setattr("sightline.captioner.writer.SUPPORT_WEIGHT", -50.0)  # so that it is another
     options = ("--model", fitted_checkpoint, album / "cat.jpg", "--beam", 4, "--max-length", 4)
     captions = json.loads(run(*options, "--n-best", 4, "--check", "--json").stdout)[0]["captions"]
 

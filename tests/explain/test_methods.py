@@ -125,7 +125,7 @@ def test_of_a_picture_at_its_own_size(method, captioner, examples):
 
 @pytest.mark.parametrize("method", ["lrp", "guided_grad_cam", "occlusion"])
 def test_several_pictures_together(method, captioner, examples, monkeypatch):
-    monkeypatch.setattr("sightline.captioner.EXPLAINED_TOGETHER", 2)
+    monkeypatch.setattr("sightline.captioner.captioner.EXPLAINED_TOGETHER", 2)
     pictures = [
         Image.open(examples / "coffee.jpg").resize((90, 70)),
         Image.open(examples / "cat.jpg").resize((50, 60)),

@@ -1,0 +1,6 @@
+"""Captioners: a picture in; captions, their support and their explanations out."""
+
+from sightline.captioner.captioner import Captioner, wrap
+from sightline.captioner.encoding import AnyPicture, Prepared
+
+__all__ = ["AnyPicture", "Captioner", "Prepared", "wrap"]
