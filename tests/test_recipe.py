@@ -31,7 +31,7 @@ def test_every_shipped_recipe_says_what_it_is_and_how_to_train_it(name: str) -> 
 
 
 def test_every_model_has_a_recipe_for_every_dataset() -> None:
-    for folder in ("scenes", "flickr8k", "flickr30k", "coco"):
+    for folder in ("scenes", "flickr8k", "flickr30k", "coco", "coco_20000"):
         assert {f"{folder}/{model}" for model in MODELS.builtin} <= set(shipped_recipes())
 
 

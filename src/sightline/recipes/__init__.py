@@ -13,7 +13,7 @@ def shipped_recipes() -> dict[str, Path]:
     """The file of each shipped recipe, by its name.
 
     >>> [name for name in shipped_recipes() if name.endswith("grid_td")]
-    ['coco/grid_td', 'flickr30k/grid_td', 'flickr8k/grid_td', 'scenes/grid_td']
+    ['coco/grid_td', 'coco_20000/grid_td', 'flickr30k/grid_td', 'flickr8k/grid_td', 'scenes/grid_td']
     """
     paths = sorted(_FOLDER.rglob("*.yaml"))
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
