@@ -11,7 +11,7 @@ from sightline.explain.lrp.method import lrp
 from sightline.explain.targets import Targets
 from sightline.explain.upsampling import interpolate
 
-NEIGHBOURHOOD = 3  # regions across: where a pixel's relevance is compared with that of others
+NEIGHBOURHOOD = 4  # regions across: where a pixel's relevance is compared with that of others
 
 
 def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attribution:
@@ -21,12 +21,13 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     that stands out. So how much a place has is decided by the regions, and the αβ-rule decides
     within a neighbourhood alone:
 
-        map = A R⁺² s,   A = P⁺ / mean of P⁺ nearby,   s = r / (r + Σ r of previous words)
+        map = A² (R⁺ s)³,   A = P⁺ / mean of P⁺ nearby,   s = r / (r + Σ r of previous words)
 
     with the relevance R of regions, P of pixels, and r = R⁺ / Σ R⁺: the share s of a region is what
     the word has of it, if previous words are asked as well (Gu et al. 2018 contrast classes in this
     way). Later words are not asked: no word is explained by them. What speaks against the word is
-    treated alike, but for s.
+    treated alike, but for s. The powers and the neighbourhood were chosen on Flickr8k's dev split
+    (docs/localisation.md).
 
     Regions and words have the relevance of `lrp`. The map adds up to the relevance of the regions
     without what previous words claim of it; that part is what `encoder` accounts for.
@@ -38,8 +39,7 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     supporting, opposing = plain.regions.clamp(min=0), (-plain.regions).clamp(min=0)
     claimed = supporting * _shares(targets, supporting, epsilon)
     grid = targets.encoder.grid
-    pixels = _spread(plain.pixels, supporting * claimed, claimed, grid)
-    pixels = pixels - _spread(-plain.pixels, opposing.square(), opposing, grid)
+    pixels = _spread(plain.pixels, claimed, grid) - _spread(-plain.pixels, opposing, grid)
     shown = pixels.sum((2, 3))
     return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - shown)
 
@@ -62,10 +62,11 @@ def _normalised(supporting: Tensor) -> Tensor:
     return supporting / supporting.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
-def _spread(pixels: Tensor, weights: Tensor, amounts: Tensor, grid: tuple[int, int]) -> Tensor:
+def _spread(pixels: Tensor, amounts: Tensor, grid: tuple[int, int]) -> Tensor:
     """Maps `(B, N, h, w)` of positive numbers that add up to the sum of `amounts` `(B, N, L)`.
 
-    Regions are weighed by `weights`; within a neighbourhood, pixels are by their relevance.
+    Places are weighed by the cube of their regions' amounts; within a neighbourhood, pixels are by
+    the square of how much their relevance stands out.
     """
     height, width = pixels.shape[2:]
     positive = pixels.clamp(min=0)
@@ -73,7 +74,9 @@ def _spread(pixels: Tensor, weights: Tensor, amounts: Tensor, grid: tuple[int, i
     # Where there is nearly nothing, nothing stands out.
     floor = 1e-3 * positive.mean((2, 3), keepdim=True)
     accent = positive / (nearby + floor).clamp(min=1e-30)
-    maps = accent * interpolate(torch.unflatten(weights, 2, grid), (height, width))
+    # (Relative to the largest: the cubes of small numbers would vanish.)
+    weights = (amounts / amounts.amax(-1, keepdim=True).clamp(min=1e-30)).pow(3)
+    maps = accent.square() * interpolate(torch.unflatten(weights, 2, grid), (height, width))
     total = maps.sum((2, 3), keepdim=True)
     return maps * (amounts.sum(-1)[..., None, None] / total.clamp(min=1e-30))
 
