@@ -12,8 +12,8 @@ _FOLDER = Path(__file__).parent
 def shipped_recipes() -> dict[str, Path]:
     """The file of each shipped recipe, by its name.
 
-    >>> [name for name in shipped_recipes() if name.endswith("grid_td")]
-    ['coco/grid_td', 'coco_20000/grid_td', 'flickr30k/grid_td', 'flickr8k/grid_td', 'scenes/grid_td']
+    >>> [name for name in shipped_recipes() if name.endswith("/fusion")]
+    ['flickr8k/fusion', 'scenes/fusion']
     """
     paths = sorted(_FOLDER.rglob("*.yaml"))
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
