@@ -12,7 +12,7 @@ import sightline
 from sightline.captioner import Captioner
 from sightline.checkpoint import find_checkpoint
 from sightline.data.unlike_photographs import unlike_photographs
-from sightline.explain.methods import list_methods
+from tiny_models import FOR_EVERY_CAPTIONER
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_it_knows_which_pictures_it_does_not_know(bundled: Captioner, examples: 
     assert all(caption.unfamiliar for caption in bundled.caption(drawn))
 
 
-@pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
+@pytest.mark.parametrize("method", [m for m in FOR_EVERY_CAPTIONER if m != "occlusion"])
 def test_it_can_be_asked_why(bundled: Captioner, examples: Path, method: str) -> None:
     picture = bundled.open(examples / "photographer.jpg")
     (why,) = bundled.explain(picture, "a man", words=["man"], method=method)

@@ -29,11 +29,11 @@ from sightline.devices import choose_device
 from sightline.errors import ConfigError
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.support import fit_support
-from sightline.explain.methods import explain_captions, list_methods
+from sightline.explain.methods import explain_captions
 from sightline.regions import Regions
 from sightline.support.classifier import score_words
 from sightline.text.vocabulary import Vocabulary
-from tiny_models import CASES, REGION_DIM, VOCABULARY, create
+from tiny_models import CASES, FOR_EVERY_CAPTIONER, REGION_DIM, VOCABULARY, create
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_captions_are_those_of_the_cpu(fitted_checkpoint: Path, examples: Path) 
 
 
 @pytest.mark.usefixtures("fastest")
-@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("method", FOR_EVERY_CAPTIONER)
 def test_explanations_are_those_of_the_cpu(checkpoint: Path, examples: Path, method: str) -> None:
     there, here = (
         Captioner.load(checkpoint, device=device).explain(
@@ -242,6 +242,6 @@ def test_every_captioner_says_and_explains_on_its_device(name: str, variant: int
     vocabulary = Vocabulary([f"word{n}" for n in range(VOCABULARY - 4)])
     captions = [[5, 6, 8], [9]]
     assert len(score_words(model, vocabulary, regions, captions, regions).scores) == 4
-    for method in list_methods():
+    for method in FOR_EVERY_CAPTIONER:
         explanations = explain_captions(model, vocabulary, regions, captions, method=method)
         assert [len(of_picture) for of_picture in explanations] == [3, 1]

@@ -2,12 +2,17 @@
 
 import torch
 
+from sightline.explain.methods import list_methods
 from sightline.models.interface import CaptionModel
 from sightline.models.registry import MODELS, create_model
 
 VOCABULARY, REGION_DIM = 11, 6
 
 CASES = [(name, i) for name, entry in MODELS.builtin.items() for i in range(len(entry.tiny))]
+
+
+FOR_EVERY_CAPTIONER = [name for name in list_methods() if name != "gradient_rollout"]
+"""Explanation methods, but for that of attention layers alone."""
 
 
 def create(name: str, variant: int, seed: int = 0) -> CaptionModel:

@@ -15,9 +15,9 @@ from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import ConfigError, SightlineError
 from sightline.explain.backward import backward_to_pixels
 from sightline.explain.lrp.mode import LRPMode
-from sightline.explain.methods import list_methods
 from sightline.models.registry import create_model
 from sightline.text.vocabulary import Vocabulary
+from tiny_models import FOR_EVERY_CAPTIONER
 
 BOTH = "efficientnet_lite0+efficientnet_lite1"
 
@@ -70,7 +70,7 @@ def test_what_words_are_pulled_back_to_is_what_each_has(both: Encoder) -> None:
     torch.testing.assert_close(multipliers(both, x, c), expected)
 
 
-@pytest.mark.parametrize("method", [m for m in list_methods() if m != "occlusion"])
+@pytest.mark.parametrize("method", [m for m in FOR_EVERY_CAPTIONER if m != "occlusion"])
 def test_words_can_be_explained_by_every_method(both: Encoder, examples: Path, method: str) -> None:
     torch.manual_seed(0)
     vocabulary = Vocabulary(("a", "cat"))

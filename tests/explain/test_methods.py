@@ -8,10 +8,10 @@ from PIL import Image
 import sightline
 from sightline.errors import ConfigError, SightlineError
 from sightline.explain.lrp.mode import LRPMode
-from sightline.explain.methods import explain_captions, list_methods
+from sightline.explain.methods import explain_captions
 from sightline.regions import Regions
 from sightline.text.vocabulary import SPECIAL, Vocabulary
-from tiny_models import CASES, REGION_DIM, VOCABULARY, create
+from tiny_models import CASES, FOR_EVERY_CAPTIONER, REGION_DIM, VOCABULARY, create
 
 WORDS = [f"word{i}" for i in range(VOCABULARY - len(SPECIAL))]
 
@@ -27,7 +27,7 @@ def regions():
     return Regions(torch.randn(1, 6, REGION_DIM).double(), mask, torch.rand(1, 6, 4).double())
 
 
-@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("method", FOR_EVERY_CAPTIONER)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def test_of_regions_alone(case, method, regions):
     model, vocabulary = create(*case), Vocabulary(WORDS)
@@ -54,7 +54,7 @@ def test_of_regions_alone(case, method, regions):
         assert all(abs(one.remainder) < 1e-5 for one in why)
 
 
-@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("method", FOR_EVERY_CAPTIONER)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def test_captions_of_several_pictures_are_each_explained_as_if_alone(case, method, regions):
     model, vocabulary = create(*case), Vocabulary(WORDS)
@@ -109,7 +109,7 @@ def captioner(checkpoint):
     return sightline.load(checkpoint)
 
 
-@pytest.mark.parametrize("method", list_methods())
+@pytest.mark.parametrize("method", FOR_EVERY_CAPTIONER)
 def test_of_a_picture_at_its_own_size(method, captioner, examples):
     picture = Image.open(examples / "coffee.jpg").resize((90, 70))
     why = captioner.explain(picture, "a red cup", words=["cup"], method=method)[0]

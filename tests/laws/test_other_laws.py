@@ -17,6 +17,7 @@ from sightline.encoders.registry import (
     EncoderEntry,
     Stage,
 )
+from sightline.errors import NotApplicableError
 from sightline.explain.attention import attention
 from sightline.explain.attribution import Attribution
 from sightline.explain.methods import METHODS, Method
@@ -116,6 +117,8 @@ def halved(targets: Targets, change: str = "") -> Attribution:
         return result._replace(regions=result.regions + 1)
     if change == "later":
         return result._replace(words=result.words + 1)
+    if change == "nowhere":
+        raise NotApplicableError("not this captioner")
     if change == "pixels" and targets.x is not None:
         raise ValueError("not with pixels")
     return result
@@ -129,6 +132,7 @@ def halved(targets: Targets, change: str = "") -> Attribution:
         ("absent", "regions that are not there have nothing", "more than nothing"),
         ("later", "later words have nothing, and change nothing", "for a later word"),
         ("pixels", "a picture with its encoder is explained", "ValueError: not with pixels"),
+        ("nowhere", "a batch equals its pictures one by one", "it explains none of soft_attention"),
     ],
 )
 def test_methods_that_break_a_law(change, law, says, monkeypatch) -> None:

@@ -24,7 +24,12 @@ def test_law(law, case) -> None:
 
 
 def test_it_can_be_explained_by_every_method(case) -> None:
-    assert EXPLAINABLE.check(case) is None  # no method is skipped
+    skipped = EXPLAINABLE.check(case)
+    if "transformer" in case.name:
+        assert skipped is None
+    else:  # what is for attention layers alone
+        assert skipped.count("does not apply") == 1
+        assert skipped.startswith("gradient_rollout does not apply")
 
 
 def test_every_previous_word_matters_to_every_later_one(case):

@@ -45,7 +45,8 @@ def test_a_line_has_the_numbers_of_its_method(two_methods):
         "8 points more of its map lies on the thing than chance would put there. Of two things in "
         "a picture, it prefers the right one in 75 % of cases, which may be chance."
     )
-    assert describe_method("occlusion") == "Not measured yet."
+    assert describe_method("occlusion") == "Not measured for that captioner."
     source = describe_source()
     assert source.startswith("Measured on 7 photographs of Scenes (dev split)")
-    assert source.endswith("9 words, 4 pairs of different things.")
+    assert "for the captioner that comes with Sightline: 9 words, 4 pairs of different" in source
+    assert source.endswith("Of another captioner, methods may rank differently.")

@@ -62,7 +62,7 @@ def test_methods_come_with_what_the_benchmark_says(make_report) -> None:
     assert "78 %" in attention["benchmark"]
     assert "Flickr8k" in data["benchmark"]
     report = make_report(methods=("occlusion",))
-    assert page_data(report)["methods"][0]["benchmark"] == "Not measured yet."
+    assert page_data(report)["methods"][0]["benchmark"] == "Not measured for that captioner."
 
 
 def test_words_that_were_not_checked_say_so(make_report) -> None:

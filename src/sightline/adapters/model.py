@@ -10,7 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from sightline.adapters.family import Family, resolve
-from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
+from sightline.errors import NotApplicableError
+from sightline.models.interface import (
+    CaptionModel,
+    Memory,
+    State,
+    Step,
+    TextSequence,
+    Unrolled,
+)
 from sightline.regions import Regions
 from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 
@@ -161,10 +169,15 @@ class AdaptedModel(CaptionModel):
 
     def _columns(self, keys: int, queries: int) -> Tensor:
         """Where the image tokens stand among the keys: they are all, or in the prompt, or first."""
-        config: Any = self.model.config
         first = torch.arange(queries, device=self.starts.device)
         if keys == queries:
             return first
+        marked = self._image_places()
+        return marked if len(marked) == queries else first
+
+    def _image_places(self) -> Tensor:
+        """The positions of the prompt in whose places image tokens come."""
+        config: Any = self.model.config
         if "input_image_embeds_position_mask" in self._names:  # Kosmos-2
             marked = self.get_buffer("input_image_embeds_position_mask")[0] == 1
         else:
@@ -172,7 +185,28 @@ class AdaptedModel(CaptionModel):
                 self.get_buffer("input_input_ids")[0] if self.family.decodes else self.starts[0]
             )
             marked = prompt == getattr(config, "image_token_id", -1)
-        return marked.nonzero().flatten() if int(marked.sum()) == queries else first
+        return marked.nonzero().flatten()
+
+    def text_sequence(self, tokens: Tensor) -> TextSequence:
+        """The prompt, which is all of the start word, with image tokens in it or not; then words.
+
+        (GIT's image tokens come before all that, without a place in the prompt.)
+        """
+        if self.family.condenser or (self.family.decodes and self.family.prompted):
+            raise NotApplicableError(
+                f"{self.family.name}: its words see the picture through a third sequence, of "
+                f"{'queries' if self.family.condenser else 'picture and prompt'}; attention cannot "
+                "be rolled out"
+            )
+        prompt = self.starts.new_zeros(self.starts.shape[1])
+        after = torch.arange(1, tokens.shape[2], device=prompt.device)
+        of_words = torch.cat([prompt, after])
+        of_regions = torch.full_like(of_words, -1)
+        if not self.family.decodes:
+            places = self._image_places()
+            of_words[places] = -1
+            of_regions[places] = torch.arange(len(places), device=places.device)
+        return TextSequence(of_words, of_regions)
 
 
 class _Weights(NamedTuple):

@@ -45,8 +45,8 @@ _SUFFIXES = (".html", ".png", ".json")
     multiple=True,
     metavar="NAME",
     help="Explanation method: contrastive_lrp, grad_cam, guided_grad_cam, attention (default: "
-    "these four), lrp, attn_lrp, occlusion, gradient_input, guided_backpropagation, a plug-in's, "
-    "or all. Repeat for several.",
+    "these four), lrp, attn_lrp, occlusion, gradient_input, gradient_rollout (of Transformers), "
+    "guided_backpropagation, a plug-in's, or all. Repeat for several.",
 )
 @click.option(
     "--words",

@@ -38,7 +38,7 @@ class Multipliers(NamedTuple):
 
 def backward_to_regions(targets: Targets, mode: GradientMode) -> Multipliers:
     """From the logits asked for to the regions and to the vectors of the words before."""
-    total, vectors = _trace(targets, mode)
+    total, vectors = trace(targets, mode)
     words = [leaf for leaf, _ in mode.words]
     absorbed, normalised = mode.absorbed, mode.normalised
     further = [tensor for tensor in (absorbed, normalised) if tensor is not None]
@@ -57,7 +57,7 @@ def backward_to_regions(targets: Targets, mode: GradientMode) -> Multipliers:
     )
 
 
-def _trace(targets: Targets, mode: GradientMode) -> tuple[Tensor, Tensor]:
+def trace(targets: Targets, mode: GradientMode) -> tuple[Tensor, Tensor]:
     """The logits `(B, N)` asked for, and the regions they are made of; the mode has the words."""
     model, given = targets.model, targets.regions
     if isinstance(model, Ensemble):

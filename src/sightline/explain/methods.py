@@ -20,6 +20,7 @@ from sightline.explain.gradients import (
 from sightline.explain.lrp.contrastive import contrastive_lrp
 from sightline.explain.lrp.method import attn_lrp, lrp
 from sightline.explain.occlusion import occlusion
+from sightline.explain.rollout import gradient_rollout
 from sightline.explain.targets import Target, Targets, WordTarget, find_targets
 from sightline.explain.upsampling import upsample, upsample_boxes
 from sightline.explanation import Explanation
@@ -90,6 +91,13 @@ _METHODS = {
         "Attention",
         "Attention shows where the captioner looked for the word, whether or not it affected the "
         "word. It shows no evidence against a word, and nothing about the previous words.",
+        signed=False,
+    ),
+    "gradient_rollout": Method(
+        gradient_rollout,
+        "Gradient x rollout",
+        "Gradient x rollout follows attention through all layers of the captioner, each weight as "
+        "much as the word's score depends on it. It shows no evidence against a word.",
         signed=False,
     ),
     "gradient_input": Method(

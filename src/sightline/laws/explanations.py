@@ -104,8 +104,19 @@ class MethodCase:
 
     @cached_property
     def targets(self) -> list[Targets]:
+        """Of the captioners that it applies to: a method may be for one kind alone."""
         models = [cases(captioner)[0] for captioner in CAPTIONERS]
-        return [ask(case.model, case.regions[:2]) for case in models]
+        asked = [ask(case.model, case.regions[:2]) for case in models]
+        applicable = [targets for targets in asked if self._applies(targets)]
+        require(len(applicable) > 0, f"it explains none of {', '.join(CAPTIONERS)}")
+        return applicable
+
+    def _applies(self, targets: Targets) -> bool:
+        try:
+            self.explain(targets)
+        except NotApplicableError:
+            return False
+        return True
 
     def explain(self, targets: Targets) -> Attribution:
         return METHODS.find(self.name).attribute(targets)
@@ -156,7 +167,10 @@ def _method_pixels(case: MethodCase) -> str | None:
     plain = ask(model, regions)
     question = (plain.tokens, plain.places, plain.words)
     targets = Targets(model, regions, *question, encoder, encoder.normalise(pixels))
-    attribution = case.explain(targets)
+    try:
+        attribution = case.explain(targets)
+    except NotApplicableError as error:
+        return str(error)
     _require_shapes(attribution, targets)
     return None if attribution.pixels is not None else "it ends at the regions"
 

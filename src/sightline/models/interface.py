@@ -49,6 +49,13 @@ class AttentionMaps(NamedTuple):
     masks: Tensor | None  # m of alignment, small where a region matters (paper 0, eq. 2)
 
 
+class TextSequence(NamedTuple):
+    """What stands where in the sequence of S positions that a captioner's words are a part of."""
+
+    words: Tensor  # (S,): the number of the given word, or -1
+    regions: Tensor  # (S,): the number of the region, or -1
+
+
 class CaptionModel(nn.Module, ABC):
     """A captioner. Laws, tested for every registered one: `forward` equals the loop of `step`; a
     batch equals its items one by one; padding changes nothing; saving and loading change nothing.
@@ -91,6 +98,11 @@ class CaptionModel(nn.Module, ABC):
     def attention_maps(self, tokens: Tensor, memory: Memory) -> AttentionMaps | None:
         """Where every head of every layer looked; None for a captioner without layers and heads."""
         return None
+
+    def text_sequence(self, tokens: Tensor) -> TextSequence:
+        """Over what words `(B, K, T)` attend to words: here they are alone, and regions apart."""
+        words = torch.arange(tokens.shape[2], device=tokens.device)
+        return TextSequence(words, torch.full_like(words, -1))
 
     def forward(self, regions: Regions, tokens: Tensor) -> Unrolled:
         """The teacher-forced pass: encode the pictures, then unroll the captions."""

@@ -30,7 +30,8 @@ def describe_source() -> str:
     return (
         f"Measured on {numbers['pictures']} photographs of {numbers['data']} ({numbers['split']} "
         f"split) with boxes of what words name, for the captioner that comes with Sightline: "
-        f"{numbers['words']} words, {numbers['pairs']} pairs of different things."
+        f"{numbers['words']} words, {numbers['pairs']} pairs of different things. Of another "
+        "captioner, methods may rank differently."
     )
 
 
@@ -38,11 +39,11 @@ def describe_method(name: str) -> str:
     """What the benchmark says of a method: where its maps are, and if they tell words apart.
 
     >>> describe_method("a_plug_in")
-    'Not measured yet.'
+    'Not measured for that captioner.'
     """
     methods: dict[str, Any] = read_benchmark()["methods"]
     if name not in methods:
-        return "Not measured yet."
+        return "Not measured for that captioner."
     measured = methods[name]
     inside, prefers = measured["inside"], measured["prefers_its_box"]
     points = round(100 * inside["mean"])
