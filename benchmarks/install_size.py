@@ -2,7 +2,8 @@
 
     python benchmarks/install_size.py [--packages]
 
-Counts the files of every package that Sightline and its extras need in the environment it runs in.
+Counts the files of every package that Sightline and its extras need in the environment it runs in;
+extras that are not installed there are left out.
 A package that several parts need counts for the first of them. The wheels that pip fetches are
 smaller: compressed, they take between a third and two thirds of this.
 """
@@ -12,7 +13,7 @@ import importlib.metadata
 import re
 from collections.abc import Iterator
 
-from sightline.extras import EXTRAS
+from sightline.extras import EXTRAS, is_installed
 
 ACCELERATOR = re.compile(r"nvidia-|cuda-|triton")  # what only a GPU needs of torch
 
@@ -66,7 +67,7 @@ def main() -> None:
         "torch's libraries for a GPU": accelerator,
         "the rest of a plain install": closure(requirements("sightline"), seen),
     }
-    for extra in EXTRAS:
+    for extra in filter(is_installed, EXTRAS):
         parts[f"extra `{extra}`"] = closure(requirements("sightline", extra), seen)
     print("| part | megabytes | packages |\n| --- | ---: | ---: |")
     for part, packages in parts.items():

@@ -52,6 +52,15 @@ def test_search_has_every_page_and_works_from_a_disk(site: Path) -> None:
     assert (site / "assets" / "worker.js").is_file()
 
 
+def test_experiments_are_shown_with_their_figures(site: Path) -> None:
+    pages = list((site / "experiments").glob("*/table.html"))
+    assert len(pages) > 10
+    for page in pages:
+        assert '<img alt="' in page.read_text("utf-8"), page
+        assert "sightline experiment" in page.read_text("utf-8")
+        assert (page.parent / "figure.png").is_file()
+
+
 def test_the_reference_has_examples_as_code(site: Path) -> None:
     text = (site / "api" / "index.html").read_text("utf-8")
     assert 'id="sightline.captioner.Captioner.explain"' in text

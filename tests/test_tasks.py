@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "tour.md", *sorted((ROOT / "docs" / "tasks").glob("*.md"))]
 # What each page leaves behind, so that a command that does nothing is noticed.
 MADE = {
-    "tour": ("why.html", "captions.jsonl", "runs/tour/evaluation-test/scores.json"),
+    "tour": ("why.html", "report/report.html", "runs/tour/evaluation-test/scores.json"),
     "caption-a-collection": ("captions.csv", "dog.html"),
     "check-a-delivery": ("report/report.html", "report/audit.json", "both/words.csv"),
     "explain-a-word": ("why.html", "why.png", "why.json"),

@@ -68,7 +68,8 @@ def elsewhere(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run([*installer, "install", *options], check=True)
     readme_commands.prepare(folder)
-    run(readme_commands.SCENES, folder)
+    for command in (readme_commands.SCENES, readme_commands.THEIRS):
+        run(command, folder)
     return folder
 
 
@@ -95,7 +96,8 @@ def test_the_commands_of_the_readme_work_there(elsewhere: Path) -> None:
     for command in commands:
         done = run(readme_commands.small(command), elsewhere)
         assert done.returncode == 0, f"{readme_commands.small(command)}\n{done.stdout}{done.stderr}"
-    for name in ("figures/photo.png", "captions.jsonl", "why.html", "results.md"):
+    made = ("captions.jsonl", "why.html", "theirs.html", "report/report.html", "search/best.yaml")
+    for name in (*made, "study/study.json", "results.md", "experiments/figure3/table.md"):
         assert (elsewhere / name).stat().st_size > 100
 
 

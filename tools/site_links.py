@@ -1,7 +1,7 @@
 """Pages of the documentation site that lie elsewhere in the repository, and links to them.
 
 A hook of mkdocs. The files stay where readers of the repository look for them; on the site they are
-pages like the others.
+pages like the others. The tables of experiments get their question and their figure.
 """
 
 import posixpath
@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 from mkdocs.structure.files import File
+
+from sightline.experiments.registry import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 # File in the repository -> page of the site.
@@ -30,7 +32,20 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.src_uri in PAGES.values():
         return markdown
     folder = posixpath.dirname("docs/" + page.file.src_uri)
+    if folder.startswith("docs/experiments/"):
+        markdown = _experiment(markdown, posixpath.basename(folder))
     return _links(markdown, folder, posixpath.dirname(page.file.src_uri))
+
+
+def _experiment(table, folder):
+    """The page of an experiment, whose folder is called by its name, or by that and a variant."""
+    name = max((name for name in EXPERIMENTS if folder.startswith(name)), key=len)
+    question = EXPERIMENTS[name][1]
+    return (
+        f"*{question}* Made by `sightline experiment {name}`; see "
+        "[how](../../tasks/reproduce-a-table.md), and [all claims](../../reproduction.md).\n\n"
+        f"![{question}](figure.png)\n\n{table}"
+    )
 
 
 def on_post_page(output, page, config):

@@ -314,6 +314,8 @@ def dump_recipe(recipe: Recipe) -> str:
 def load_recipe_of(run: Path) -> Recipe:
     """The recipe that a run was started with."""
     path = run / "recipe.yaml"
+    if not run.exists():
+        raise ConfigError(f"{run} does not exist: give the folder of a training run")
     if not path.is_file():
         raise ConfigError(
             f"{run}: not a training run (no recipe.yaml); give the dataset with --data"

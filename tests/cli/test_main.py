@@ -80,6 +80,22 @@ def test_an_unknown_command_suggests(typed, hint):
     assert f"No such command '{typed[-1]}'. {hint}" in result.output
 
 
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["caption", "--ouput", "y"], "Did you mean '--output'? See sightline caption --help."),
+        (["caption", "--xyzzy"], "No such option '--xyzzy'. See sightline caption --help."),
+        (["data", "check", "--fix"], "requires an argument. Add --help to see how it is used."),
+        (["reproduction", "x"], "x: there is no such folder; give that of your experiments"),
+    ],
+)
+def test_a_mistyped_line_is_answered_to_the_point(typed, says, capsys):
+    assert run_command(typed) == 2
+    error = capsys.readouterr().err
+    assert error.endswith(f"{says}\n")
+    assert "--groups" not in error
+
+
 def test_completion_script():
     done = run(_SIGHTLINE_COMPLETE="bash_source")
     assert "complete -o nosort -F _sightline_completion sightline" in done.stdout

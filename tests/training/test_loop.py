@@ -514,7 +514,7 @@ def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> No
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)
     before = (run / "history.jsonl").read_bytes()
     with pytest.raises(
-        ConfigError, match=r"another recipe \(epochs: 1, now \d+\).* with start_from="
+        ConfigError, match=r"another recipe \(epochs: 1, now \d+\).* \(add start_from="
     ):
         train(load_recipe(tiny_recipe, ("epochs=2",)), run)
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)  # done already: nothing happens
@@ -531,6 +531,17 @@ def test_a_mistyped_path_leaves_nothing_behind(tiny_recipe: Path, tmp_path: Path
     with pytest.raises(DataError, match="flicker8k: no such file or folder"):
         train(load_recipe(tiny_recipe, ("data.scenes=null", "data.path=flicker8k")), run)
     assert not run.exists()
+
+
+def test_a_run_that_failed_at_once_can_be_given_another_recipe(
+    tiny_recipe: Path, tmp_path: Path
+) -> None:
+    """Such as one that lists a missing picture: what was mistaken is not kept."""
+    run = tmp_path / "run"
+    with pytest.raises(ZeroDivisionError), claim_run(run, load_recipe(tiny_recipe, ("epochs=7",))):
+        raise ZeroDivisionError  # before the first checkpoint
+    with claim_run(run, load_recipe(tiny_recipe, ("epochs=8",))):
+        assert load_recipe(run / "recipe.yaml").epochs == 8
 
 
 def test_a_run_has_one_writer(tiny_recipe: Path, tmp_path: Path) -> None:

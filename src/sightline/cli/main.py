@@ -153,9 +153,11 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
+    except click.NoSuchOption as error:  # the likeliest alone: a list of guesses only puzzles
+        near = f" Did you mean '{error.possibilities[0]}'?" if error.possibilities else ""
+        return _fail(2, f"{error.message}{near} {_see_help(error)}")
     except click.ClickException as error:
-        command = error.ctx.command_path if getattr(error, "ctx", None) else "sightline"  # type: ignore[attr-defined]
-        return _fail(2, f"{error.format_message()} See {command} --help.")
+        return _fail(2, f"{error.format_message()} {_see_help(error)}")
     except SightlineError as error:
         return _fail(2, str(error))
     except BrokenPipeError:  # whoever read the output has gone
@@ -193,6 +195,11 @@ _GOING_ON = {
 def _how_to_go_on(arguments: list[str]) -> str:
     command = next((word for word in arguments if not word.startswith("-")), "")
     return _GOING_ON.get(command, "run the same command again")
+
+
+def _see_help(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)  # click does not say the command of every mistake
+    return f"See {context.command_path} --help." if context else "Add --help to see how it is used."
 
 
 def _fail(code: int, message: str) -> int:

@@ -6,7 +6,7 @@ import click
 
 
 @click.command("reproduction")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -20,10 +20,13 @@ def command(folder: Path, output: Path | None) -> None:
     """
     import os
 
+    from sightline.errors import ConfigError
     from sightline.experiments.reproduction import collect, to_page
     from sightline.files import atomic_write
     from sightline.printing import printable
 
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: there is no such folder; give that of your experiments")
     made_by = f"sightline reproduction {printable(folder)}"
     if output is None:
         click.echo(to_page(collect(folder), made_by, folder.as_posix()), nl=False)

@@ -97,7 +97,7 @@ def claim_run(folder: Path, recipe: Recipe) -> Iterator[None]:
         with one_writer(folder):
             _check_run(folder, recipe)
             remove_strays(folder, ("recipe.yaml", "checkpoints.json"))
-            if not (folder / "recipe.yaml").exists():
+            if not _has_checkpoint(folder):  # a mistake before the first checkpoint can be mended
                 with atomic_write(folder / "recipe.yaml") as file:
                     file.write(dump_recipe(recipe))
             yield
@@ -111,14 +111,19 @@ def claim_run(folder: Path, recipe: Recipe) -> Iterator[None]:
 def _check_run(folder: Path, recipe: Recipe) -> None:
     path = folder / "recipe.yaml"
     if path.exists():
-        if (trained := load_recipe(path)) != recipe:
+        trained = load_recipe(path)
+        if trained != recipe and _has_checkpoint(folder):
             raise ConfigError(
                 f"{folder}: contains a run of another recipe ({_differences(trained, recipe)}); "
-                "choose a new folder with --run, there with start_from="
-                f"{folder} to train its captioner further, or give the original recipe to resume it"
+                f"choose a new folder with --run (add start_from={folder} to train this captioner "
+                "further), or give the original recipe to resume it"
             )
     elif folder.exists() and not {path.name for path in folder.iterdir()} <= set(LOCK_FILES):
         raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    return (folder / "checkpoints.json").exists() or any(folder.glob("step-*"))
 
 
 def _differences(before: Recipe, now: Recipe) -> str:
