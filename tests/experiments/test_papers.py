@@ -180,7 +180,7 @@ def test_only_words_said_often_count_and_both_kinds_are_needed():
     ]
     options = paper4_table3.Options(said_more_than=1)
     findings = paper4_table3.conclude(records, options)
-    assert findings.data["auc"]["r"]["L."]["mean"] == 1  # with the cat it would be a half
+    assert findings.data["rows"]["r"]["L."]["mean"] == 1  # with the cat it would be a half
     assert findings.data["words"]["r"] == {"right": 1, "wrong": 1}
     with pytest.raises(DataError, match="said more than 2 times, 0 are right and 0 wrong"):
         paper4_table3.conclude(records, paper4_table3.Options(said_more_than=2))

@@ -11,6 +11,7 @@ from sightline.cli.experiment import command
 from sightline.errors import ConfigError
 from sightline.experiments import paper0_figure2, paper0_figure6
 from sightline.experiments.experiment import Subject
+from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import CaptionAttention, gradient_importance
 from sightline.models.registry import create_model
 from sightline.regions import Regions
@@ -69,7 +70,7 @@ def test_kendall_by_layer():
     assert record["attention"] == [[1.0], [-1.0]]
     assert record["masks"] == [[-1.0], [1.0]]  # of 1 - m
     records = [{"run": "r", "picture": str(n), **record} for n in range(2)]
-    findings = paper0_figure2.conclude(records, paper0_figure2.Options())
+    findings = paper0_figure2.conclude(records, NoOptions())
     more = [r for r in findings.data["rows"] if r["weights"] == "masks above attention"]
     assert [row["tau"]["mean"] for row in more] == [-2, 2]
     assert paper0_figure2.attention_is_weak(findings.data).verdict == "not reproduced"
@@ -98,7 +99,7 @@ def test_divergence_is_of_normalised_weights_and_grows_with_masks():
     assert low == pytest.approx(0)  # all weights grow alike
     assert high > 0.01
     records = [{"run": "r", "picture": str(n), **same} for n in range(2)]
-    data = paper0_figure6.conclude(records, paper0_figure6.Options()).data
+    data = paper0_figure6.conclude(records, NoOptions()).data
     assert paper0_figure6.higher_layers_change_more(data).verdict == "reproduced"
 
 

@@ -1,4 +1,6 @@
-"""How alike two sets of weights over the same regions are."""
+"""Weights over regions: how alike two of them are, and how far one is spread."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,17 @@ def jensen_shannon(one: Floats, other: Floats) -> Floats:
     """
     middle = (one + other) / 2
     return np.asarray((_divergence(one, middle) + _divergence(other, middle)) / 2)
+
+
+def entropy(weights: Sequence[float]) -> float:
+    """Of weights, made to sum to one, in bits: 0 where all is on one region.
+
+    >>> entropy([0.5, 0.5, 0.0])
+    1.0
+    """
+    positive = np.array([weight for weight in weights if weight > 0])
+    shares = positive / max(positive.sum(), 1e-12)
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
 
 
 def _divergence(one: Floats, other: Floats) -> Floats:

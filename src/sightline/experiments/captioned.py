@@ -10,6 +10,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import DataError
 from sightline.experiments.claims import Answer, untested
+from sightline.experiments.estimate import Estimate, estimate
 from sightline.experiments.experiment import Record, Subject, Task
 from sightline.metrics.word_labels import label_words
 from sightline.text.stop_words import STOP_WORDS
@@ -24,10 +25,15 @@ class LabelledCaption:
     right: dict[int, bool]  # by the word's place in the caption
 
 
+def caption_of(captioner: Captioner, image: CaptionedImage) -> tuple[EncodedPicture, Caption]:
+    """A picture opened and encoded once, and the captioner's own caption of it."""
+    picture = captioner.encode(captioner.open(image.picture))
+    return picture, captioner.caption(picture)
+
+
 def label_caption(captioner: Captioner, image: CaptionedImage) -> LabelledCaption:
     """Caption a picture, and hold the words against its references."""
-    picture = captioner.encode(captioner.open(image.picture))
-    caption = captioner.caption(picture)
+    picture, caption = caption_of(captioner, image)
     words = [word.text for word in caption.words]
     labels = label_words(words, image.captions)
     right = {
@@ -77,6 +83,28 @@ def words_of(records: Sequence[Record]) -> list[Record]:
     if not words:
         raise DataError(f"the captions of {len(records)} pictures have no word to measure")
     return words
+
+
+def by_right(words: Sequence[Record], value: Callable[[Record], float]) -> dict[str, Estimate]:
+    """The mean of a value over right and over wrong words, with its interval over pictures."""
+    kinds = {
+        kind: [word for word in words if word["right"] == right]
+        for kind, right in (("right", True), ("wrong", False))
+    }
+    return {
+        kind: estimate([value(word) for word in some], [word["picture"] for word in some])
+        for kind, some in kinds.items()
+    }
+
+
+def wrong_cells(run: str, records: Sequence[Record]) -> list[Record]:
+    """The wrong words of a run, each with its picture, to be drawn."""
+    images = {record["picture"]: record["image"] for record in records}
+    return [
+        {**word, "run": run, "image": images[word["picture"]]}
+        for word in words_of(records)
+        if not word["right"]
+    ]
 
 
 ENOUGH = 100

@@ -99,6 +99,31 @@ def estimate_seeds(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - bound, mean + bound, count)
 
 
+def rows_to_json(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of a table as plain JSON.
+
+    >>> rows_to_json([{"layer": 1, "tau": Estimate(0.5, np.nan, np.nan, 1)}])
+    [{'layer': 1, 'tau': {'mean': 0.5, 'low': None, 'high': None, 'count': 1}}]
+    """
+    return [
+        {name: v.to_json() if isinstance(v, Estimate) else v for name, v in row.items()}
+        for row in rows
+    ]
+
+
+def error_bars(values: Sequence[Estimate], factor: float = 1.0) -> list[list[float]]:
+    """How far the bounds are below and above the means, as Matplotlib takes them.
+
+    >>> error_bars([Estimate(0.5, 0.25, 0.75, 9)], 100)
+    [[25.0], [25.0]]
+    """
+    # (A bound may be beyond the mean by what numbers are rounded by; one seed has no bounds.)
+    return [
+        [max(factor * (value.mean - value.low), 0.0) for value in values],
+        [max(factor * (value.high - value.mean), 0.0) for value in values],
+    ]
+
+
 def _ratio(statistics: Floats) -> Floats:
     """Sums over counts, of rows `(..., 2)`."""
     return np.asarray(statistics[..., 0] / statistics[..., 1])

@@ -29,6 +29,7 @@ from sightline.experiments.grounded import (
     picture_tasks,
     require_words,
 )
+from sightline.experiments.options import MethodOptions
 from sightline.explain.methods import find_method
 from sightline.explain.upsampling import average_boxes, upsample_boxes
 from sightline.explanation import Explanation
@@ -42,7 +43,7 @@ SEPARATE = 0.5
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Which methods, and how many pictures the costly measures are taken on."""
 
     methods: tuple[str, ...] = (
@@ -56,10 +57,6 @@ class Options:
     region_curves: int = 100  # pictures in which regions are hidden
     pixel_curves: int = 30  # pictures in which pixels are hidden: each is encoded again and again
     shuffled: int = 30  # pictures that are explained with shuffled weights, too
-
-    def __post_init__(self) -> None:
-        for method in self.methods:
-            find_method(method)
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:

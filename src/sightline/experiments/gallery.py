@@ -2,13 +2,14 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sightline.captions import Caption
 from sightline.experiments.experiment import Record
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ BANDS = (
     (-np.inf, "#1565c0", "below 0"),
 )
 NOT_RELATED = "#9e9e9e"
+NOTHING_WRONG = "no word of these captions is wrong by the references"
 
 
 def keep_picture(image: Image.Image) -> str:
@@ -98,6 +100,33 @@ def no_pictures(sentence: str) -> "Figure":
 
     figure = Figure(figsize=(5, 1.2))
     figure.text(0.5, 0.5, sentence, ha="center", va="center")
+    return figure
+
+
+def attention_map(caption: Caption, place: int) -> list[list[float]]:
+    """What is kept of where a word looked."""
+    return keep_heatmap(caption.attention_map(place, 112, 112))
+
+
+def draw_words(
+    cells: Sequence[Record],
+    heatmap: Callable[[Record], Sequence[Sequence[float]]],
+    title: Callable[[Record], str],
+) -> "Figure":
+    """Wrong words in rows of four: each word's heatmap over its picture, below a title."""
+    from matplotlib.figure import Figure
+
+    if not cells:
+        return no_pictures(NOTHING_WRONG)
+    columns = min(len(cells), 4)
+    rows = -(-len(cells) // columns)
+    figure = Figure(figsize=(2.6 * columns, 2.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel in panels:
+        panel.axis("off")
+    for panel, cell in zip(panels, cells, strict=False):
+        show_heatmap(panel, cell["image"], heatmap(cell))
+        panel.set_title(title(cell), fontsize=7.5)
     return figure
 
 

@@ -10,7 +10,7 @@ from sightline.encoded_picture import EncodedPicture
 from sightline.errors import DataError
 from sightline.evaluation.grounding import grounded_words, inside
 from sightline.evaluation.localisation import Mask
-from sightline.experiments.captioned import every_picture
+from sightline.experiments.captioned import caption_of, every_picture
 from sightline.experiments.experiment import Record, Subject, Task
 
 
@@ -25,8 +25,7 @@ class GroundedCaption:
 
 def ground(captioner: Captioner, image: CaptionedImage) -> GroundedCaption:
     """Caption a picture, and find the words of the caption that name something with boxes."""
-    picture = captioner.encode(captioner.open(image.picture))
-    caption = captioner.caption(picture)
+    picture, caption = caption_of(captioner, image)
     boxes = grounded_words([word.text for word in caption.words], image)
     height, width = picture.size
     masks = {place: inside(of_word, height, width) for place, of_word in boxes.items()}

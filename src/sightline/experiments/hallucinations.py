@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from sightline.data.dataset import CaptionedImage
-from sightline.experiments.captioned import by_run, label_caption, words_of
+from sightline.experiments.captioned import by_right, by_run, label_caption, words_of, wrong_cells
 from sightline.experiments.claims import Answer, decide, untested
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Record, Subject
 from sightline.experiments.gallery import keep_heatmap, keep_picture
 from sightline.explanation import Explanation
@@ -77,24 +77,12 @@ def tabulate(records: Sequence[Record]) -> tuple[str, dict[str, Any], list[Recor
     """The table, its numbers, and the wrong words with all that can be drawn of them."""
     rows, numbers, cells = [], {}, []
     for run, of_run in by_run(records).items():
-        words = words_of(of_run)
-        shares = {
-            kind: estimate([w["positive"] for w in some], [w["picture"] for w in some])
-            for kind, some in (
-                ("right", [w for w in words if w["right"]]),
-                ("wrong", [w for w in words if not w["right"]]),
-            )
-        }
+        shares = by_right(words_of(of_run), lambda word: word["positive"])
         rows.append(
             [run, *(f"{share.show(100)}, {share.count} words" for share in shares.values())]
         )
         numbers[run] = {kind: share.to_json() for kind, share in shares.items()}
-        images = {record["picture"]: record["image"] for record in of_run}
-        cells += [
-            {**word, "run": run, "image": images[word["picture"]]}
-            for word in words
-            if not word["right"]
-        ]
+        cells += wrong_cells(run, of_run)
     header = ["run", "relevance of regions that is positive (%), right words", "wrong words"]
     return to_markdown(header, rows), numbers, cells
 

@@ -5,24 +5,20 @@ layer, before alignment and after it, and 1 - m of its masks; heads are averaged
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sightline.evaluation.distributions import kendall_tau
+from sightline.experiments.captioned import by_run
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import CaptionAttention, transformer_tasks
 
 WEIGHTS = {"attention": "attention α", "aligned": "aligned attention", "masks": "1 - mask"}
 
 
-@dataclass(frozen=True)
-class Options:
-    """There are none."""
-
-
-def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+def tasks(subjects: Sequence[Subject], options: NoOptions) -> Iterator[Task]:
     return transformer_tasks(subjects, measure)
 
 
@@ -43,10 +39,9 @@ def measure(seen: CaptionAttention, subject: Subject) -> Record:
     }
 
 
-def conclude(records: Sequence[Record], options: Options) -> Findings:
+def conclude(records: Sequence[Record], options: NoOptions) -> Findings:
     rows: list[dict[str, Any]] = []
-    for run in dict.fromkeys(record["run"] for record in records):
-        of_run = [record for record in records if record["run"] == run]
+    for run, of_run in by_run(records).items():
         for kind in WEIGHTS:
             layers = len(of_run[0].get(kind, ()))
             for layer in range(layers):
@@ -85,8 +80,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for row in rows
         ],
     )
-    data = {"rows": [{**row, "tau": row["tau"].to_json()} for row in rows]}
-    return Findings(table, _draw(rows), data)
+    return Findings(table, _draw(rows), {"rows": rows_to_json(rows)})
 
 
 def _estimate(records: Sequence[Record], values: Callable[[Record], list[float]]) -> Estimate:
@@ -104,13 +98,10 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
         for kind, label in WEIGHTS.items():
             of_kind = [row for row in rows if (row["run"], row["weights"]) == (run, kind)]
             if of_kind:
-                means = [row["tau"].mean for row in of_kind]
-                errors = [
-                    [row["tau"].mean - row["tau"].low for row in of_kind],
-                    [row["tau"].high - row["tau"].mean for row in of_kind],
-                ]
+                taus = [row["tau"] for row in of_kind]
+                means = [tau.mean for tau in taus]
                 x = [row["layer"] for row in of_kind]
-                panel.errorbar(x, means, errors, marker="o", capsize=3, label=label)
+                panel.errorbar(x, means, error_bars(taus), marker="o", capsize=3, label=label)
                 panel.set_xticks(x)
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.axhline(0.2, color="grey", linewidth=0.8, linestyle=":")
@@ -155,7 +146,7 @@ def masks_agree_more(data: dict[str, Any]) -> Answer:
 EXPERIMENT = Experiment(
     "paper0-figure2",
     "Do attention, aligned attention and masks agree with gradient importance?",
-    Options,
+    NoOptions,
     tasks,
     conclude,
     (

@@ -6,7 +6,13 @@ from typing import Any
 
 from sightline.errors import ConfigError
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, estimate_seeds, to_markdown
+from sightline.experiments.estimate import (
+    Estimate,
+    error_bars,
+    estimate_seeds,
+    rows_to_json,
+    to_markdown,
+)
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.training_tasks import (
     FEWEST_SEEDS,
@@ -67,10 +73,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for row in rows
         ],
     )
-    plain = [
-        {k: v.to_json() if isinstance(v, Estimate) else v for k, v in row.items()} for row in rows
-    ]
-    data = {"rows": plain, "best": best["lambda"], "over_ends": ends}
+    data = {"rows": rows_to_json(rows), "best": best["lambda"], "over_ends": ends}
     return Findings(table, _draw(rows), data)
 
 
@@ -85,11 +88,9 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
         (left, "dev", 100, "C0", "CIDEr-D (dev)"),
         (right, "mask", 1, "C1", "mean mask"),
     ):
-        y = [factor * row[column].mean for row in rows]
-        error = [
-            [factor * (row[column].mean - row[column].low) for row in rows],
-            [factor * (row[column].high - row[column].mean) for row in rows],
-        ]
+        values = [row[column] for row in rows]
+        y = [factor * value.mean for value in values]
+        error = error_bars(values, factor)
         panel.errorbar(x, y, error, marker="o", color=colour, capsize=3, elinewidth=0.8)
         panel.set_ylabel(label, color=colour)
     left.set_xscale("log")

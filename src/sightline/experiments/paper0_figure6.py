@@ -1,23 +1,19 @@
 """Paper 0, figure 6: how much alignment changes attention, by layer (eq. 13)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sightline.errors import ConfigError
 from sightline.evaluation.distributions import jensen_shannon
+from sightline.experiments.captioned import by_run
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import CaptionAttention, transformer_tasks
 
 
-@dataclass(frozen=True)
-class Options:
-    """There are none."""
-
-
-def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+def tasks(subjects: Sequence[Subject], options: NoOptions) -> Iterator[Task]:
     return transformer_tasks(subjects, measure)
 
 
@@ -32,11 +28,10 @@ def measure(seen: CaptionAttention, subject: Subject) -> Record:
     }
 
 
-def conclude(records: Sequence[Record], options: Options) -> Findings:
+def conclude(records: Sequence[Record], options: NoOptions) -> Findings:
     rows: list[dict[str, Any]] = []
     rises: dict[str, Any] = {}
-    for run in dict.fromkeys(record["run"] for record in records):
-        of_run = [record for record in records if record["run"] == run]
+    for run, of_run in by_run(records).items():
         words = [(word, record["picture"]) for record in of_run for word in record["divergence"]]
         pictures = [picture for _, picture in words]
         mask = estimate([r["mask"] for r in of_run], [r["picture"] for r in of_run])
@@ -59,10 +54,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for row in rows
         ],
     )
-    plain = [
-        {k: v.to_json() if isinstance(v, Estimate) else v for k, v in row.items()} for row in rows
-    ]
-    return Findings(table, _draw(rows), {"rows": plain, "last_above_first": rises})
+    return Findings(table, _draw(rows), {"rows": rows_to_json(rows), "last_above_first": rises})
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> Any:
@@ -73,9 +65,9 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
     for run in dict.fromkeys(row["run"] for row in rows):
         of_run = [row for row in rows if row["run"] == run]
         of_layers = [row["divergence"] for row in of_run]
-        errors = [[e.mean - e.low for e in of_layers], [e.high - e.mean for e in of_layers]]
+        means = [each.mean for each in of_layers]
         x = [row["layer"] for row in of_run]
-        panel.errorbar(x, [e.mean for e in of_layers], errors, marker="o", capsize=3, label=run)
+        panel.errorbar(x, means, error_bars(of_layers), marker="o", capsize=3, label=run)
         panel.set_xticks(x)
     panel.set_ylim(bottom=0)
     panel.set_xlabel("decoder layer")
@@ -99,7 +91,7 @@ def higher_layers_change_more(data: dict[str, Any]) -> Answer:
 EXPERIMENT = Experiment(
     "paper0-figure6",
     "In which layers does alignment change attention?",
-    Options,
+    NoOptions,
     tasks,
     conclude,
     (

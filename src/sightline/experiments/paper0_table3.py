@@ -6,7 +6,13 @@ from typing import Any
 
 from sightline.config import require_at_least
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, estimate_seeds, to_markdown
+from sightline.experiments.estimate import (
+    Estimate,
+    error_bars,
+    estimate_seeds,
+    rows_to_json,
+    to_markdown,
+)
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.training_tasks import (
     FEWEST_SEEDS,
@@ -63,10 +69,8 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
     header = ["fusion", "seeds", "mean mask"]
     header += ["dev CIDEr-D", "dev, above plain", "test CIDEr-D", "test, above plain"]
     table = to_markdown(header, [_cells(row) for row in rows])
-    plain = [
-        {k: v.to_json() if isinstance(v, Estimate) else v for k, v in row.items()} for row in rows
-    ]
-    return Findings(table, _draw(rows), {"rows": plain, "split": options.split})
+    data = {"rows": rows_to_json(rows), "split": options.split}
+    return Findings(table, _draw(rows), data)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -88,10 +92,7 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
         panel.errorbar(
             [100 * each.mean for each in estimates],
             [number + shift for number in range(len(fusions))],
-            xerr=[
-                [100 * (each.mean - each.low) for each in estimates],
-                [100 * (each.high - each.mean) for each in estimates],
-            ],
+            xerr=error_bars(estimates, 100),
             fmt="o",
             capsize=3,
             label=split,

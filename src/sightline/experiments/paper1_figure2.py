@@ -11,19 +11,26 @@ import numpy as np
 
 from sightline.captions import spread
 from sightline.data.dataset import CaptionedImage
+from sightline.evaluation.distributions import entropy
 from sightline.evaluation.grounding import grounded_words, inside
-from sightline.experiments.captioned import by_run, every_picture
+from sightline.experiments.captioned import by_run, caption_of, every_picture
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.gallery import keep_heatmap, keep_picture, no_pictures, show_heatmap
-from sightline.experiments.paper1_figure5 import attention_map, entropy
+from sightline.experiments.gallery import (
+    attention_map,
+    keep_heatmap,
+    keep_picture,
+    no_pictures,
+    show_heatmap,
+)
+from sightline.experiments.options import GalleryOptions
 
 HARD = "hard_attention"
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(GalleryOptions):
     """How many pictures of each run are drawn."""
 
     shown: int = 2
@@ -32,8 +39,7 @@ class Options:
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
     def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
         captioner = subject.captioner
-        picture = captioner.encode(captioner.open(image.picture))
-        caption = captioner.caption(picture)
+        picture, caption = caption_of(captioner, image)
         boxes = grounded_words([word.text for word in caption.words], image)
         draw = np.random.default_rng(number)
         words: list[Record] = []

@@ -19,15 +19,21 @@ from sightline.experiments.captioned import by_run, every_picture
 from sightline.experiments.claims import Answer, Claim, decide
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.gallery import keep_picture, kept_picture, no_pictures, show_heatmap
-from sightline.experiments.paper1_figure5 import attention_map
+from sightline.experiments.gallery import (
+    attention_map,
+    keep_picture,
+    kept_picture,
+    no_pictures,
+    show_heatmap,
+)
+from sightline.experiments.options import GalleryOptions
 
 RANDOM_TURNS = 2 / 3  # of the inner points of a series without ties or pattern
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(GalleryOptions):
     """How many captions are drawn, and how often changes are permuted."""
 
     shown: int = 2

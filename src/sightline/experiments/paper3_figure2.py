@@ -5,8 +5,6 @@ table says, over all pictures, how far each head spreads: the entropy of its wei
 that of looking everywhere alike.
 """
 
-import base64
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sightline.experiments.estimate import estimate, to_markdown
+from sightline.data.dataset import CaptionedImage
+from sightline.experiments.captioned import by_run, caption_of, every_picture
+from sightline.experiments.estimate import estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.gallery import keep_picture, kept_picture
 from sightline.experiments.transformer_words import require_transformer
 from sightline.text.vocabulary import START
 
@@ -30,25 +31,18 @@ class Options:
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
-    for subject in subjects:
-        for number, image in enumerate(subject.images):
-            yield Task(
-                f"{subject.name}/{image.name}",
-                lambda subject=subject, image=image, number=number: {  # type: ignore[misc]
-                    "run": subject.name,
-                    "picture": image.name,
-                    **_measure(subject, image.picture, options, whole=number == 0),
-                },
-            )
+    return every_picture(
+        subjects,
+        lambda subject, image, number: _measure(subject, image, options, whole=number == 0),
+    )
 
 
 @torch.no_grad()
-def _measure(subject: Subject, source: Any, options: Options, whole: bool) -> Record:
+def _measure(subject: Subject, image: CaptionedImage, options: Options, whole: bool) -> Record:
     """Spreads `[layer][head]`; of the picture that is drawn, the weights as well."""
     captioner = subject.captioner
     model = require_transformer(captioner)
-    picture = captioner.encode(captioner.open(source))
-    caption = captioner.caption(picture)
+    picture, caption = caption_of(captioner, image)
     words = captioner.vocabulary.encode(caption.text)
     tokens = torch.tensor([START, *words[:-1]], device=picture.regions.mask.device)[None, None]
     inter = model.attention_maps(tokens, model.encode(picture.regions)).raw[0, 0]
@@ -58,13 +52,9 @@ def _measure(subject: Subject, source: Any, options: Options, whole: bool) -> Re
         "self": spread(own).mean(-1).tolist(),
     }
     if whole:
-        image = picture.image.copy()
-        image.thumbnail((128, 128))
-        buffer = io.BytesIO()
-        image.save(buffer, "PNG")
         region = min(options.region, own.shape[-1] - 1)
         record["shown"] = {
-            "png": base64.b64encode(buffer.getvalue()).decode(),
+            "image": keep_picture(picture.image),
             "words": [word.text for word in caption.words],
             "inter": inter.mean((1, 2)).tolist(),
             "self": own[:, :, region].tolist(),
@@ -85,8 +75,7 @@ def spread(weights: Tensor) -> Tensor:
 
 def conclude(records: Sequence[Record], options: Options) -> Findings:
     rows: list[dict[str, Any]] = []
-    for run in dict.fromkeys(record["run"] for record in records):
-        of_run = [record for record in records if record["run"] == run]
+    for run, of_run in by_run(records).items():
         pictures = [record["picture"] for record in of_run]
         for kind in ("self", "inter"):
             for layer, heads in enumerate(of_run[0][kind]):
@@ -107,16 +96,15 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for row in rows
         ],
     )
-    data = {"rows": [{**row, "spread": row["spread"].to_json()} for row in rows]}
-    return Findings(table, _draw(next(r["shown"] for r in records if "shown" in r)), data)
+    figure = _draw(next(r["shown"] for r in records if "shown" in r))
+    return Findings(table, figure, {"rows": rows_to_json(rows)})
 
 
 def _draw(shown: dict[str, Any]) -> Any:
     """Self-attention of one region above, a row for each layer; words below."""
     from matplotlib.figure import Figure
-    from PIL import Image
 
-    image = np.asarray(Image.open(io.BytesIO(base64.b64decode(shown["png"]))).convert("RGB"))
+    image = kept_picture(shown["image"])
     maps = [
         (f"self {layer + 1}.{head + 1}", weights)
         for layer, heads in enumerate(shown["self"])

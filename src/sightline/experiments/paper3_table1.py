@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, to_markdown
+from sightline.experiments.estimate import Estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
+from sightline.experiments.scored import mark
 from sightline.experiments.training_tasks import (
     FEWEST_SEEDS,
     TrainingOptions,
@@ -50,10 +51,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
     gains = {
         other: gain(records, SPATIAL, other, "dev", "CIDEr-D").to_json() for other in (PLAIN, SOFT)
     }
-    plain = [
-        {k: v.to_json() if isinstance(v, Estimate) else v for k, v in row.items()} for row in rows
-    ]
-    return Findings(table, _draw(rows), {"rows": plain, "spatial_above": gains})
+    return Findings(table, _draw(rows), {"rows": rows_to_json(rows), "spatial_above": gains})
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> Any:
@@ -62,9 +60,7 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
     figure = Figure(figsize=(5.2, 2.4), layout="constrained")
     panel = figure.subplots()
     for number, row in enumerate(rows):
-        score = row["BLEU-4"]
-        error = [[100 * (score.mean - score.low)], [100 * (score.high - score.mean)]]
-        panel.errorbar(100 * score.mean, number, xerr=error, fmt="o", capsize=3)
+        mark(panel, row["BLEU-4"], number, f"C{number}")
     panel.set_yticks(range(len(rows)), [row["arm"] for row in rows])
     panel.set_xlabel("BLEU-4 on test")
     return figure

@@ -1,31 +1,21 @@
 """Paper 4, figure 3: the share of relevance above a threshold that is inside the boxes (eq. 9)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.localisation import THRESHOLDS, correctness
+from sightline.experiments.captioned import by_run
 from sightline.experiments.estimate import estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.grounded import ground, picture_tasks, require_words
+from sightline.experiments.options import MethodOptions
 from sightline.explain.methods import find_method
 
 
-@dataclass(frozen=True)
-class Options:
-    """The methods of the paper."""
-
-    methods: tuple[str, ...] = ("attention", "grad_cam", "guided_grad_cam", "lrp")
-
-    def __post_init__(self) -> None:
-        for method in self.methods:
-            find_method(method)
-
-
-def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
+def tasks(subjects: Sequence[Subject], options: MethodOptions) -> Iterator[Task]:
     def measure(subject: Subject, image: CaptionedImage, number: int) -> Record:
         captioner = subject.captioner
         grounded = ground(captioner, image)
@@ -45,16 +35,11 @@ def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
     return picture_tasks(subjects, measure)
 
 
-def conclude(records: Sequence[Record], options: Options) -> Findings:
+def conclude(records: Sequence[Record], options: MethodOptions) -> Findings:
     require_words(records)
     rows, curves = [], dict[str, dict[str, Any]]()
-    for run in dict.fromkeys(record["run"] for record in records):
-        words = [
-            (record["picture"], word)
-            for record in records
-            for word in record["words"]
-            if record["run"] == run
-        ]
+    for run, of_run in by_run(records).items():
+        words = [(record["picture"], word) for record in of_run for word in record["words"]]
         pictures = [picture for picture, _ in words]
         area = estimate([word["area"] for _, word in words], pictures)
         curves[run] = {"area": area.mean}
@@ -84,7 +69,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
     return Findings(to_markdown(header, rows), _draw(curves, options), data)
 
 
-def _draw(curves: dict[str, Any], options: Options) -> Any:
+def _draw(curves: dict[str, Any], options: MethodOptions) -> Any:
     """A panel for each run; what speaks against a word is dashed."""
     from matplotlib.figure import Figure
 
@@ -108,7 +93,7 @@ def _draw(curves: dict[str, Any], options: Options) -> Any:
 EXPERIMENT = Experiment(
     "paper4-figure3",
     "How much relevance above a threshold lies on the object that a word names?",
-    Options,
+    MethodOptions,
     tasks,
     conclude,
 )

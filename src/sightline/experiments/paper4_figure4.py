@@ -9,6 +9,7 @@ from sightline.experiments.experiment import Experiment, Findings, Record, Subje
 from sightline.experiments.gallery import (
     BANDS,
     NOT_RELATED,
+    NOTHING_WRONG,
     band,
     choose,
     kept_picture,
@@ -17,19 +18,15 @@ from sightline.experiments.gallery import (
     write_words,
 )
 from sightline.experiments.hallucinations import explain_words, tabulate
+from sightline.experiments.options import MethodOptions
 from sightline.explain.methods import find_method
 
 
 @dataclass(frozen=True)
-class Options:
-    """The paper's methods, and how many words are drawn."""
+class Options(MethodOptions):
+    """How many words are drawn."""
 
-    methods: tuple[str, ...] = ("attention", "grad_cam", "guided_grad_cam", "lrp")
     shown: int = 4
-
-    def __post_init__(self) -> None:
-        for method in self.methods:
-            find_method(method)
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
@@ -50,7 +47,7 @@ def _draw(cells: Sequence[Record], methods: Sequence[str]) -> Any:
     from matplotlib.patches import Patch
 
     if not cells:
-        return no_pictures("no word of these captions is wrong by the references")
+        return no_pictures(NOTHING_WRONG)
     columns = 2 + len(methods)
     figure = Figure(figsize=(2.1 * columns, 2.1 * len(cells) + 0.4), layout="constrained")
     grid = figure.subplots(

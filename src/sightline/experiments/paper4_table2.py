@@ -18,6 +18,7 @@ from sightline.experiments.captioned import (
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.options import MethodOptions
 from sightline.experiments.scored import mark
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
@@ -29,16 +30,12 @@ KINDS = ("stop words", "object words")
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """As in the paper. Grad-CAM and Guided Grad-CAM explain previous words alike."""
 
     methods: tuple[str, ...] = ("lrp", "grad_cam")
     skipped: int = 5  # words at the start of a caption that are not explained
     deleted: int = 3  # previous words
-
-    def __post_init__(self) -> None:
-        for method in self.methods:
-            find_method(method)
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:

@@ -19,17 +19,18 @@ from sightline.experiments.captioned import (
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.scored import draw, estimated, models_of, tabulate, to_json
+from sightline.experiments.options import MethodOptions
+from sightline.experiments.scored import estimated, findings_of
 from sightline.explanation import Explanation
 from sightline.metrics.auc import auc
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Which words count: the paper takes those that are said more than 50 times."""
 
-    said_more_than: int = 50
     methods: tuple[str, ...] = ("lrp", "guided_grad_cam", "attention")
+    said_more_than: int = 50
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
@@ -92,14 +93,12 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for name in words[0]["scores"]
         }
         counts[run] = {"right": sum(right), "wrong": len(right) - sum(right)}
-    models = models_of(records)
-    data = {"auc": to_json(rows), "models": models, "words": counts}
-    return Findings(tabulate(rows, models), draw(rows), data)
+    return findings_of(rows, records, words=counts)
 
 
 def _ordered(data: dict[str, Any], high: str, low: str) -> Answer:
     sentences, holds = [], []
-    for run, row in data["auc"].items():
+    for run, row in data["rows"].items():
         if high in row and low in row:
             one, other = Estimate.from_json(row[high]), Estimate.from_json(row[low])
             holds.append(one.low > other.high)

@@ -8,7 +8,6 @@ positives, is shown beside it: the paper's numbers are near the shares that its 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.errors import DataError
 from sightline.experiments.captioned import by_run, every_picture, label_caption, words_of
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.scored import (
-    draw,
-    estimated,
-    models_of,
-    spoken,
-    tabulate,
-    to_json,
-)
+from sightline.experiments.scored import estimated, findings_of, spoken
 from sightline.metrics.chair import chair
 from sightline.metrics.coco_objects import mentions
 from sightline.metrics.score import Floats, Score
@@ -132,9 +124,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
         scores = [mean_precision(words, len(of_run), ranked) for ranked in (True, False)]
         rows[run] = {score.name: estimated(score) for score in (*scores, *chair(*spoken(of_run)))}
         counts[run] = {word: often[word] for word in dict.fromkeys(w["word"] for w in words)}
-    models = models_of(records)
-    data: dict[str, Any] = {"rows": to_json(rows), "models": models, "words": counts}
-    return Findings(tabulate(rows, models), draw(rows), data)
+    return findings_of(rows, records, words=counts)
 
 
 EXPERIMENT = Experiment(

@@ -3,22 +3,36 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sightline.errors import DataError
 from sightline.experiments.captioned import by_run
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
-from sightline.experiments.experiment import Record
+from sightline.experiments.claims import Answer, decide, untested
+from sightline.experiments.estimate import Estimate, error_bars, estimate, to_markdown
+from sightline.experiments.experiment import Findings, Record
 from sightline.metrics.bootstrap import interval
 from sightline.metrics.score import Score
+from sightline.metrics.scoring import score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Scores = dict[str, dict[str, Score]]
+"""By run, then by the score's name."""
 Rows = dict[str, dict[str, Estimate]]
-"""Scores by run, then by name."""
+"""The same, with intervals over pictures."""
 
 
 def spoken(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Captions, and their references."""
+    """Captions, and their references, which every picture must have."""
+    if without := [r["picture"] for r in records if not r["references"]]:
+        raise DataError(f"{without[0]}: has no captions to score against")
     return [r["caption"] for r in records], [r["references"] for r in records]
+
+
+def score_runs(records: Sequence[Record], metrics: Sequence[str]) -> Scores:
+    """Every run's captions by every metric."""
+    return {run: score(*spoken(of_run), metrics=metrics) for run, of_run in by_run(records).items()}
 
 
 def estimated(score: Score) -> Estimate:
@@ -26,10 +40,55 @@ def estimated(score: Score) -> Estimate:
     return Estimate(score.corpus, *interval(score), len(score.per_image))
 
 
+def estimate_rows(scores: Scores) -> Rows:
+    """Every score with its interval over pictures."""
+    return {run: {name: estimated(s) for name, s in of.items()} for run, of in scores.items()}
+
+
 def difference(one: Score, other: Score) -> Estimate:
-    """How much more one run's mean score per picture is, the same pictures for both."""
-    gains = (one.per_image - other.per_image).tolist()
-    return estimate(gains, range(len(gains)))
+    """How much more one run's mean score per picture is, the same pictures for both.
+
+    A picture for which either is not defined says nothing: a caption without content words has no
+    share of wrong ones.
+    """
+    gains = one.per_image - other.per_image
+    known = gains[~np.isnan(gains)].tolist()
+    return estimate(known, range(len(known)))
+
+
+def gains_of(
+    scores: Scores, records: Sequence[Record], model: str, control: str
+) -> dict[str, dict[str, Any]]:
+    """What every run of a model gains over every run of another, as JSON by pair and score."""
+    models, runs = models_of(records), by_run(records)
+    return {
+        f"{one} - {other}": {
+            name: difference(score, scores[other][name]).to_json()
+            for name, score in scores[one].items()
+        }
+        for one in models
+        for other in models
+        if (models[one], models[other]) == (model, control)
+        and [r["picture"] for r in runs[one]] == [r["picture"] for r in runs[other]]
+    }
+
+
+def is_ahead(gains: dict[str, dict[str, Any]], name: str, nothing: str) -> Answer:
+    """Whether a score is higher in every pair of runs; `nothing` is said where there is none."""
+    of_pairs = {pair: Estimate.from_json(of[name]) for pair, of in gains.items() if name in of}
+    if not of_pairs:
+        return untested(nothing)
+    words = "; ".join(
+        f"{pair}: {gain.show(100, sign='+')} points of {name}" for pair, gain in of_pairs.items()
+    )
+    return decide(all(gain.above(0) for gain in of_pairs.values()), f"{words}.")
+
+
+def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:
+    """A table and a figure of scores; `data` is kept beside them."""
+    models = models_of(records)
+    numbers = {run: {name: e.to_json() for name, e in of.items()} for run, of in rows.items()}
+    return Findings(tabulate(rows, models), draw(rows), {"rows": numbers, "models": models, **data})
 
 
 def tabulate(rows: Rows, models: dict[str, str]) -> str:
@@ -44,10 +103,6 @@ def tabulate(rows: Rows, models: dict[str, str]) -> str:
 def models_of(records: Sequence[Record]) -> dict[str, str]:
     """The captioner of each run."""
     return {run: of_run[0]["model"] for run, of_run in by_run(records).items()}
-
-
-def to_json(rows: Rows) -> dict[str, Any]:
-    return {run: {name: e.to_json() for name, e in of.items()} for run, of in rows.items()}
 
 
 def draw(rows: Rows) -> "Figure":
@@ -70,6 +125,5 @@ def draw(rows: Rows) -> "Figure":
 def mark(panel: Any, value: Estimate, place: float, colour: str, label: str | None = None) -> None:
     """A mean in percent with its interval, at a place of the vertical axis."""
     if value.count:
-        # (A bound may be beyond the mean by what numbers are rounded by.)
-        bounds = [[100 * max(value.mean - value.low, 0)], [100 * max(value.high - value.mean, 0)]]
+        bounds = error_bars([value], 100)
         panel.errorbar(100 * value.mean, place, xerr=bounds, fmt="o", color=colour, label=label)

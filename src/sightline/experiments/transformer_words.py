@@ -13,6 +13,7 @@ from sightline.captions import Caption
 from sightline.data.dataset import CaptionedImage
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import ConfigError
+from sightline.experiments.captioned import caption_of, every_picture
 from sightline.experiments.experiment import Record, Subject, Task
 from sightline.models.transformer import Transformer
 from sightline.text.vocabulary import START
@@ -38,8 +39,7 @@ class CaptionAttention:
 def caption_attention(captioner: Captioner, image: CaptionedImage) -> CaptionAttention:
     """Caption a picture, and look into a Transformer while it says each word."""
     model = require_transformer(captioner)
-    picture = captioner.encode(captioner.open(image.picture))
-    caption = captioner.caption(picture)
+    picture, caption = caption_of(captioner, image)
     words = torch.tensor(
         captioner.vocabulary.encode(caption.text), device=picture.regions.mask.device
     )
@@ -95,13 +95,7 @@ def transformer_tasks(
     subjects: Sequence[Subject], measure: Callable[[CaptionAttention, Subject], Record]
 ) -> Iterator[Task]:
     """A task for every picture of every subject."""
-    for subject in subjects:
-        for image in subject.images:
-            yield Task(
-                f"{subject.name}/{image.name}",
-                lambda subject=subject, image=image: {  # type: ignore[misc]
-                    "run": subject.name,
-                    "picture": image.name,
-                    **measure(caption_attention(subject.captioner, image), subject),
-                },
-            )
+    return every_picture(
+        subjects,
+        lambda subject, image, _: measure(caption_attention(subject.captioner, image), subject),
+    )
