@@ -129,6 +129,7 @@ def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
     assert result.exit_code == 0, result.output
     data = json.loads((tmp_path / "out" / "data.json").read_text())
     assert data["captioners"] == ["two:1", "two"]
+    assert data["data"] == "medium scenes"
     assert data["rows"]["two:1"] == data["rows"]["two"]
     error = invoke("paper1-table1", f"{folder}:3", *options).exception
     assert "2 phases have ended, so there is no phase 3" in str(error)

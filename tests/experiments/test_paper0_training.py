@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sightline.errors import ConfigError
-from sightline.experiments import paper0_figure4, paper0_table3, paper3_table1
+from sightline.experiments import paper0_figure4, paper0_table3, paper3_table1, paper3_time
 from sightline.experiments.training_tasks import recipe_of
 from sightline.recipe import load_recipe
 from sightline.training.recipe_check import check
@@ -65,6 +65,30 @@ def test_spatial_attention_is_held_against_soft_attention_and_a_plain_tau():
     assert plain.model["scale_by_length"] is False
 
 
+def raced(arm, seed, scores, seconds):
+    curve = [{"step": 10 * n, "CIDEr-D": score} for n, score in enumerate(scores, 1)]
+    return {"arm": arm, "seed": seed, "curve": curve, "step_seconds": seconds}
+
+
+def test_time_is_to_the_score_that_both_reach():
+    records = [raced("spatial", seed, [0.5, 0.9, 1.2], 0.1 + 0.01 * seed) for seed in range(3)]
+    records += [raced("soft-attention", seed, [0.3, 0.7, 0.8], 0.4) for seed in range(3)]
+    data = paper3_time.conclude(records, paper3_time.Options()).data
+    assert data["runs"][0]["target"] == 0.8
+    assert data["runs"][0]["spatial"]["steps"] == 20  # 0.9 is the first above it
+    assert data["runs"][0]["soft-attention"]["seconds"] == pytest.approx(12)
+    assert data["ratio"]["mean"] == pytest.approx(20 * 0.11 / 12)
+    assert paper3_time.is_faster(data).verdict == "reproduced"
+    slow = [{**r, "step_seconds": 9.0} if r["arm"] == "spatial" else r for r in records]
+    answer = paper3_time.is_faster(paper3_time.conclude(slow, paper3_time.Options()).data)
+    assert answer.verdict == "not reproduced"
+    few = [r for r in records if r["seed"] < 2]
+    answer = paper3_time.is_faster(paper3_time.conclude(few, paper3_time.Options()).data)
+    assert answer.verdict == "not tested"
+    with pytest.raises(ConfigError, match="dev evaluations have no score called 'CIDER'"):
+        paper3_time.conclude(records, paper3_time.Options(metric="CIDER"))
+
+
 def fusions(mask=0.8, **gains):
     records = [
         record(arm, seed, 1 + 0.1 * seed + 0.01 * (seed % 2) + gains.get(arm, 0.0), mask)
@@ -94,10 +118,11 @@ def test_fusions_are_paired_with_plain_by_seed():
 def test_masks_that_tell_nothing_apart_test_nothing():
     answer = paper0_table3.beats_plain("gate")(fusions(mask=0.99, gate=1.0).data)
     assert answer.verdict == "not tested"
-    assert "Masks average 0.99" in answer.sentence
+    assert "Masks of gate average 0.99" in answer.sentence
+    assert paper0_table3.gate_is_best(fusions(mask=0.99).data).verdict == "not tested"
 
 
-@pytest.mark.parametrize("experiment", [paper0_figure4, paper0_table3, paper3_table1])
+@pytest.mark.parametrize("experiment", [paper0_figure4, paper0_table3, paper3_table1, paper3_time])
 def test_arms_can_be_trained(experiment, tmp_path):
     options = experiment.Options(seeds=1)
     for arm in experiment.arms(options):

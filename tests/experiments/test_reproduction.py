@@ -31,19 +31,22 @@ def store(folder, **data):
 
 
 def test_each_stored_result_is_put_to_the_claim(one_claim, tmp_path):
-    store(tmp_path / "coco", experiment="paper3-x", gain=2)
+    store(tmp_path / "coco", experiment="paper3-x", gain=2, data="coco")
     store(tmp_path / "scenes", experiment="paper3-x", gain=-1)
     page = to_page(collect(tmp_path), "command")
     assert "Of 2 claims, 1 are reproduced, 1 are not, and 0 are not tested." in page
     assert "## Paper 3: Image-to-text" in page
-    assert r"| table 1 | A \| B. | *reproduced* | 2. | [coco](experiments/coco/table.md) |" in page
-    assert r"| *not reproduced* | -1. | [scenes](experiments/scenes/table.md) |" in page
+    assert (
+        r"| table 1 | A \| B. | *reproduced* | coco | 2. | [coco](experiments/coco/table.md) |"
+        in page
+    )
+    assert r"| *not reproduced* | - | -1. | [scenes](experiments/scenes/table.md) |" in page
 
 
 def test_a_claim_without_a_result_is_not_tested(one_claim, tmp_path):
     (row,) = collect(tmp_path)
     assert row.answer.verdict == "not tested"
-    assert "| *not tested* | No run of this experiment is stored. | `paper3-x` |" in to_page(
+    assert "| *not tested* | - | No run of this experiment is stored. | `paper3-x` |" in to_page(
         [row], ""
     )
 

@@ -57,6 +57,7 @@ def test_runs_are_trained_evaluated_kept_and_not_trained_again(tmp_path, monkeyp
     assert findings.data["arms"] == ["fast", "further"]
     data = json.loads((tmp_path / "data.json").read_text())
     assert data["budgets"]["fast"] == "soft_attention on 8 medium scenes, 1 epoch of cross_entropy"
+    assert data["data"] == "medium scenes"
     page = (tmp_path / "table.md").read_text()
     assert "- table 9: “Further is better.” *not reproduced*. No.\n" in page
     assert "Training: fast: soft_attention on 8 medium scenes" in page
@@ -66,6 +67,10 @@ def test_runs_are_trained_evaluated_kept_and_not_trained_again(tmp_path, monkeyp
         assert 0 <= record["test"]["BLEU-1"] <= 1
         assert record["dev"].keys() == record["test"].keys()
         assert record["epochs"] == 1
+        (point,) = record["curve"]
+        assert point["step"] == 1
+        assert point["BLEU-4"] == pytest.approx(record["dev"]["BLEU-4"], abs=0.2)  # other beams
+        assert 0 < record["step_seconds"] < 60
     recipe = (tmp_path / "runs" / "further-0" / "recipe.yaml").read_text()
     assert f"start_from: {tmp_path / 'runs' / 'fast-0'}" in recipe
     monkeypatch.setattr("sightline.training.loop.train", None)

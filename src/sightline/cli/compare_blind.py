@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sightline.cli.options import device_option
+from sightline.cli.options import device_option, folder_option, pictures_option
 from sightline.printing import printable
 
 _path = click.Path(path_type=Path)
@@ -15,18 +15,8 @@ _path = click.Path(path_type=Path)
 @click.argument("first", type=_path)
 @click.argument("second", type=_path)
 @click.option("--images", type=_path, required=True, help="Folder of the pictures.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="A new folder for the study.",
-)
-@click.option(
-    "--pictures",
-    type=click.IntRange(1),
-    help="Draw this many pictures at random. Default: all that both systems captioned.",
-)
+@folder_option("A new folder for the study.", required=True)
+@pictures_option("Draw this many pictures at random. Default: all that both systems captioned.")
 @click.option(
     "--rater",
     "raters",

@@ -11,6 +11,7 @@ from sightline.cli.options import (
     data_option,
     dataset_for,
     device_option,
+    folder_option,
     images_option,
     json_option,
     no_repeat_option,
@@ -48,13 +49,10 @@ _METRICS = ("bleu", "rouge-l", "cider-d", "meteor")
     help="Metrics, named as in `sightline score`. Default: those of bleu, rouge-l, cider-d and "
     "meteor that are installed.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the captions (COCO results format), the scores and the per-image table. "
+@folder_option(
+    "Folder for the captions (COCO results format), the scores and the per-image table. "
     "Default: evaluation-SPLIT (with --phase N: evaluation-SPLIT-stage-N) in the run's folder, or "
-    "in the current folder for no run or several.",
+    "in the current folder for no run or several."
 )
 @json_option
 def command(

@@ -11,7 +11,9 @@ from sightline.cli.options import (
     data_option,
     dataset_for,
     device_option,
+    folder_option,
     images_option,
+    pictures_option,
 )
 
 
@@ -28,11 +30,7 @@ from sightline.cli.options import (
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for encoded pictures, of an experiment that trains. Default: the recipe's.",
 )
-@click.option(
-    "--pictures",
-    type=click.IntRange(1),
-    help="Use only the first pictures of the split, this many. Default: all.",
-)
+@pictures_option("Use only the first pictures of the split, this many. Default: all.")
 @click.option(
     "--set",
     "settings",
@@ -40,12 +38,7 @@ from sightline.cli.options import (
     metavar="OPTION=VALUE",
     help="An option of the experiment, such as methods=[lrp,attention]. Repeat for several.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for table.md, figure.png, figure.svg and data.json.",
-)
+@folder_option("Folder for table.md, figure.png, figure.svg and data.json.")
 def command(
     name: str | None,
     runs: tuple[Path, ...],
@@ -100,7 +93,7 @@ def command(
             _subject(run, split, data, images, boxes, device, pictures) for run in runs or (None,)
         ]
         counts = {subject.name: len(subject.images) for subject in subjects}
-        setting = {"split": split, "pictures": counts}
+        setting = {"data": _data_of(runs, data), "split": split, "pictures": counts}
         findings = run_experiment(
             experiment, subjects, options, output, setting=setting, show_progress=True
         )
@@ -124,9 +117,7 @@ def _subject(
     from sightline.experiments.training_tasks import budget_of
     from sightline.recipe import load_recipe_of
 
-    phase = None
-    if run is not None and not run.exists() and (match := _OF_PHASE.fullmatch(str(run))):
-        run, phase = Path(match["run"]), int(match["phase"])
+    run, phase = (None, None) if run is None else _without_phase(run)
     folder = find_checkpoint() if run is None else find_checkpoint(run, phase)
     dataset, _ = dataset_for(run, data, images)
     if boxes is not None and not any(image.groundings for image in dataset):
@@ -142,6 +133,24 @@ def _subject(
         lambda: Captioner.load(folder, device=device),
         budget,
     )
+
+
+def _data_of(runs: tuple[Path, ...], data: Path | None) -> str:
+    """What a table rests on, in words: the dataset's name, never where it is."""
+    from sightline.experiments.training_tasks import data_name
+    from sightline.recipe import load_recipe_of
+
+    if data is not None:
+        return data.resolve().stem
+    recipes = (load_recipe_of(_without_phase(run)[0]) for run in runs)
+    return ", ".join(dict.fromkeys(map(data_name, recipes)))
+
+
+def _without_phase(run: Path) -> tuple[Path, int | None]:
+    """A run, and the phase that `RUN:1` asks for."""
+    if not run.exists() and (match := _OF_PHASE.fullmatch(str(run))):
+        return Path(match["run"]), int(match["phase"])
+    return run, None
 
 
 _OF_PHASE = re.compile(r"(?P<run>.+):(?P<phase>[0-9]{1,3})")

@@ -4,15 +4,17 @@ import glob
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
 from sightline.data.dataset import CaptionDataset
 from sightline.errors import ConfigError
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 console = Console(highlight=False)
 
@@ -58,6 +60,19 @@ no_repeat_option = click.option(
     metavar="N",
     help="Never repeat an n-gram of N words; 0 for no limit. Default: stored with the model.",
 )
+
+
+def folder_option(help: str, *, required: bool = False) -> Callable[[_Command], _Command]:
+    """`-o FOLDER`, for commands that write several files."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    return click.option("-o", "--output", type=folder, required=required, help=help)
+
+
+def pictures_option(help: str) -> Callable[[_Command], _Command]:
+    """`--pictures N`, for commands that can do with fewer than all."""
+    return click.option("--pictures", type=click.IntRange(1), help=help)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sightline import extras
+from sightline.cli.options import folder_option
 
 
 @click.command("tune")
@@ -25,13 +26,7 @@ from sightline import extras
     help="How many runs to train, in all.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for the study, its runs, the figure and the best recipe.",
-)
+@folder_option("Folder for the study, its runs, the figure and the best recipe.", required=True)
 def command(
     recipe: str,
     overrides: tuple[str, ...],

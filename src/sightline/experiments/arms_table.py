@@ -7,7 +7,7 @@ from sightline.experiments.claims import Answer, decide, untested
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Findings, Record
 from sightline.experiments.scored import mark
-from sightline.experiments.training_tasks import arms_of, gain, of_arm, score_of
+from sightline.experiments.training_tasks import FEWEST_SEEDS, arms_of, gain, of_arm, score_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,12 @@ def _draw(gains: dict[str, dict[str, Estimate]], names: Sequence[str]) -> "Figur
 def gains_in(data: dict[str, Any], pair: str, name: str) -> Answer:
     """Whether an arm is above its control, for all that seeds may do."""
     value = Estimate.from_json(data["gains"][pair][name])
-    if value.count < 2:
-        return untested("Only one seed was trained.")
     sentence = f"{pair}: {value.show(100, sign='+')} points of {name}, {value.count} seeds."
-    return decide(value.above(0), sentence)
+    return too_few(value, sentence) or decide(value.above(0), sentence)
+
+
+def too_few(gain: Estimate, sentence: str) -> Answer | None:
+    """The answer of so few seeds that they decide nothing, whatever they say."""
+    if gain.count >= FEWEST_SEEDS:
+        return None
+    return untested(f"{gain.count} of at least {FEWEST_SEEDS} seeds were trained. {sentence}")

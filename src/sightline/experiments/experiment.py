@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,7 @@ class Findings:
     table: str  # Markdown
     figure: "Figure"
     data: dict[str, Any]  # plain JSON: every number of the table and the figure
+    files: dict[str, Any] = field(default_factory=dict)  # further files of JSON, by name
 
 
 def no_tasks(subjects: Sequence[Subject], options: Any) -> Iterator[Task]:

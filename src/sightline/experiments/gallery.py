@@ -83,15 +83,18 @@ def band(relevance: float | None) -> str:
     )
 
 
-def write_words(panel: "Axes", words: Sequence[tuple[str, str]], width: int = 26) -> None:
-    """Words in their colours, wrapped."""
-    x, y = 0, 0
-    for text, colour in words:
-        if x and x + len(text) > width:
-            x, y = 0, y + 1
-        panel.text(x, -y, text, color=colour, fontsize=9, family="monospace", va="top")
-        x += len(text) + 1
-    panel.set(xlim=(0, width), ylim=(-max(y + 1, 4), 0.3))
+def write_words(panel: "Axes", lines: Sequence[Sequence[tuple[str, str]]], width: int = 26) -> None:
+    """Lines of words in their colours, wrapped."""
+    y = 0
+    for words in lines:
+        x = 0
+        for text, colour in words:
+            if x and x + len(text) > width:
+                x, y = 0, y + 1
+            panel.text(x, -y, text, color=colour, fontsize=9, family="monospace", va="top")
+            x += len(text) + 1
+        y += 1
+    panel.set(xlim=(0, width), ylim=(-max(y, 4), 0.3))
 
 
 def no_pictures(sentence: str) -> "Figure":

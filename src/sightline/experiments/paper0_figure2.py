@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sightline.evaluation.distributions import kendall_tau
-from sightline.experiments.captioned import by_run
+from sightline.experiments.captioned import by_run, on_enough
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import NoOptions
-from sightline.experiments.transformer_words import CaptionAttention, transformer_tasks
+from sightline.experiments.transformer_words import (
+    CaptionAttention,
+    mean_masks,
+    outside,
+    transformer_tasks,
+)
 
 WEIGHTS = {"attention": "attention α", "aligned": "aligned attention", "masks": "1 - mask"}
 
@@ -27,7 +32,7 @@ def measure(seen: CaptionAttention, subject: Subject) -> Record:
     kinds = {"attention": seen.attention}
     if seen.masks is not None:
         kinds |= {"aligned": seen.aligned, "masks": 1 - seen.masks}
-    return {
+    taus: Record = {
         kind: [
             [
                 kendall_tau(weights[word, layer], seen.importance[word])
@@ -37,6 +42,7 @@ def measure(seen: CaptionAttention, subject: Subject) -> Record:
         ]
         for kind, weights in kinds.items()
     }
+    return {**taus, "mask": None if seen.masks is None else float(seen.masks.mean())}
 
 
 def conclude(records: Sequence[Record], options: NoOptions) -> Findings:
@@ -80,7 +86,7 @@ def conclude(records: Sequence[Record], options: NoOptions) -> Findings:
             for row in rows
         ],
     )
-    return Findings(table, _draw(rows), {"rows": rows_to_json(rows)})
+    return Findings(table, _draw(rows), {"rows": rows_to_json(rows), "masks": mean_masks(records)})
 
 
 def _estimate(records: Sequence[Record], values: Callable[[Record], list[float]]) -> Estimate:
@@ -137,6 +143,8 @@ def masks_agree_more(data: dict[str, Any]) -> Answer:
     layers = _of_kind(data, "masks above attention")
     if not layers:
         return untested("None of the captioners has masks.")
+    if reason := outside(data["masks"]):
+        return untested(reason)
     return decide(
         all(tau.above() for _, _, tau in layers),
         f"Kendall-τ of 1 - mask minus that of attention: {_list(layers)}.",
@@ -153,12 +161,12 @@ EXPERIMENT = Experiment(
         Claim(
             "figure 2",
             "Kendall-τ of attention with gradient importance is below 0.2 in all layers.",
-            attention_is_weak,
+            on_enough(attention_is_weak),
         ),
         Claim(
             "figure 5",
             "Masks agree more with gradient importance than attention does.",
-            masks_agree_more,
+            on_enough(masks_agree_more),
         ),
     ),
 )

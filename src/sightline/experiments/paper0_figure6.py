@@ -3,14 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sightline.errors import ConfigError
 from sightline.evaluation.distributions import jensen_shannon
-from sightline.experiments.captioned import by_run
+from sightline.experiments.captioned import by_run, on_enough
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import NoOptions
-from sightline.experiments.transformer_words import CaptionAttention, transformer_tasks
+from sightline.experiments.transformer_words import (
+    CaptionAttention,
+    mean_masks,
+    outside,
+    require_masks,
+    transformer_tasks,
+)
 
 
 def tasks(subjects: Sequence[Subject], options: NoOptions) -> Iterator[Task]:
@@ -19,12 +24,11 @@ def tasks(subjects: Sequence[Subject], options: NoOptions) -> Iterator[Task]:
 
 def measure(seen: CaptionAttention, subject: Subject) -> Record:
     """The divergence `[word][layer]`; aligned weights sum to more than one, so normalised."""
-    if seen.masks is None:
-        raise ConfigError(f"{subject.name}: has no alignment; give runs of aligned captioners")
+    masks = require_masks(seen, subject)
     aligned = seen.aligned / seen.aligned.sum(-1, keepdims=True)
     return {
         "divergence": jensen_shannon(seen.attention, aligned).tolist(),
-        "mask": float(seen.masks.mean()),
+        "mask": float(masks.mean()),
     }
 
 
@@ -54,7 +58,11 @@ def conclude(records: Sequence[Record], options: NoOptions) -> Findings:
             for row in rows
         ],
     )
-    return Findings(table, _draw(rows), {"rows": rows_to_json(rows), "last_above_first": rises})
+    return Findings(
+        table,
+        _draw(rows),
+        {"rows": rows_to_json(rows), "last_above_first": rises, "masks": mean_masks(records)},
+    )
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> Any:
@@ -80,6 +88,8 @@ def higher_layers_change_more(data: dict[str, Any]) -> Answer:
     """Whether the last layer's attention changes more than the first's."""
     if not data["last_above_first"]:
         return untested("The captioners have one layer.")
+    if reason := outside(data["masks"]):
+        return untested(reason)
     more = {run: Estimate.from_json(e) for run, e in data["last_above_first"].items()}
     words = "; ".join(f"{run}: {e.show(1000, 2, '+')} thousandths" for run, e in more.items())
     return decide(
@@ -98,7 +108,7 @@ EXPERIMENT = Experiment(
         Claim(
             "figure 6",
             "Alignment changes attention little in low layers and much in high ones.",
-            higher_layers_change_more,
+            on_enough(higher_layers_change_more),
         ),
     ),
 )

@@ -22,10 +22,10 @@ from sightline.experiments.training_tasks import (
     of_arm,
     score_of,
 )
+from sightline.experiments.transformer_words import outside
 
 FUSIONS = ("gate", "decay", "average", "max")
 PLAIN = "plain"
-MASKS = (0.6, 0.9)  # means in which masks tell regions apart; near 1 alignment changes nothing
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,8 @@ def beats_plain(fusion: str) -> Callable[[dict[str, Any]], Answer]:
     def test(data: dict[str, Any]) -> Answer:
         row, split = _row(data, fusion), data["split"]
         mask, above = row["mask"]["mean"], Estimate.from_json(row[f"{split}_gain"])
-        if not MASKS[0] <= mask <= MASKS[1]:
-            return untested(
-                f"Masks average {mask:.2f}, outside of {MASKS[0]} to {MASKS[1]}: "
-                "choose another λ for this grid."
-            )
+        if reason := outside({fusion: mask}):
+            return untested(reason)
         if above.count < FEWEST_SEEDS:
             return untested(
                 f"{above.count} paired seeds are too few to tell "
@@ -137,6 +134,9 @@ def beats_plain(fusion: str) -> Callable[[dict[str, Any]], Answer]:
 def gate_is_best(data: dict[str, Any]) -> Answer:
     """Whether no other fusion has a higher mean."""
     split = data["split"]
+    masks = {row["arm"]: row["mask"]["mean"] for row in data["rows"] if row["arm"] in FUSIONS}
+    if reason := outside(masks):
+        return untested(reason)
     means = {row["arm"]: 100 * row[split]["mean"] for row in data["rows"] if row["arm"] in FUSIONS}
     others = ", ".join(f"{name} {mean:.1f}" for name, mean in means.items() if name != "gate")
     low = Estimate.from_json(_row(data, "gate")[split]).low

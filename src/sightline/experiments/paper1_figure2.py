@@ -13,7 +13,7 @@ from sightline.captions import spread
 from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.distributions import entropy
 from sightline.evaluation.grounding import grounded_words, inside
-from sightline.experiments.captioned import by_run, caption_of, every_picture
+from sightline.experiments.captioned import by_run, caption_of, every_picture, on_enough
 from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
@@ -125,5 +125,9 @@ EXPERIMENT = Experiment(
     Options,
     tasks,
     conclude,
-    (Claim("figure 3", "Attention is on the object that a word names.", looks_at_objects),),
+    (
+        Claim(
+            "figure 3", "Attention is on the object that a word names.", on_enough(looks_at_objects)
+        ),
+    ),
 )

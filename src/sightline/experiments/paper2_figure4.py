@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sightline.captions import Caption
 from sightline.data.dataset import CaptionedImage
 from sightline.errors import ConfigError
-from sightline.experiments.captioned import by_run, every_picture
+from sightline.experiments.captioned import by_run, every_picture, on_enough
 from sightline.experiments.claims import Answer, Claim, decide
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
@@ -216,10 +216,12 @@ CLAIMS = (
     Claim(
         "section 5.2",
         "Monotonic segments of the goal's coordinates show the semantic segments of a caption.",
-        segments_are_monotone,
+        on_enough(segments_are_monotone),
     ),
-    Claim("section 5.3", "Goals and attention change together.", changes_go_together),
-    Claim("section 5.4", "In some cases goals collapse: all are similar.", goals_collapse),
+    Claim("section 5.3", "Goals and attention change together.", on_enough(changes_go_together)),
+    Claim(
+        "section 5.4", "In some cases goals collapse: all are similar.", on_enough(goals_collapse)
+    ),
 )
 EXPERIMENT = Experiment(
     "paper2-figure4",

@@ -58,7 +58,7 @@ def _draw(cells: Sequence[Record], methods: Sequence[str]) -> Any:
             panel.axis("off")
         panels[0].imshow(kept_picture(cell["image"]))
         panels[0].set_title(f"“{cell['word']}”", fontsize=9)
-        write_words(panels[1], [(text, band(relevance)) for text, relevance in cell["bands"]])
+        write_words(panels[1], [[(text, band(relevance)) for text, relevance in cell["bands"]]])
         for panel, method in zip(panels[2:], methods, strict=True):
             show_heatmap(panel, cell["image"], cell["maps"][method])
             panel.set_title(find_method(method).label, fontsize=8)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.experiments.captioned import by_run, every_picture, say
+from sightline.experiments.captioned import by_run, every_picture, on_enough, say
 from sightline.experiments.claims import Answer, Claim
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import ScoreOptions
@@ -55,7 +55,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 def grid_is_ahead(data: dict[str, Any]) -> Answer:
     """On CIDEr."""
     nothing = "No run of grid-TD was compared with one of adaptive attention."
-    return is_ahead(data["grid_td_gains"], "CIDEr", nothing)
+    return is_ahead(data["grid_td_gains"], ["CIDEr"], nothing)
 
 
 EXPERIMENT = Experiment(
@@ -64,5 +64,5 @@ EXPERIMENT = Experiment(
     Options,
     tasks,
     conclude,
-    (Claim("table 1", "Grid-TD scores above adaptive attention.", grid_is_ahead),),
+    (Claim("table 1", "Grid-TD scores above adaptive attention.", on_enough(grid_is_ahead)),),
 )

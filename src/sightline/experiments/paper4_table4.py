@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.experiments.arms_table import compare_arms
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.arms_table import compare_arms, too_few
+from sightline.experiments.claims import Answer, Claim, decide
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.training_tasks import TrainingOptions
@@ -61,23 +61,18 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 def maintains(data: dict[str, Any]) -> Answer:
     """Not below the control by more than half a point, for all that seeds may do."""
     gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["CIDEr-D"])
-    if gain.count < 2:
-        return untested("Only one seed was trained.")
     points = gain.show(100, sign="+")
-    return decide(
-        gain.low > -0.005, f"{points} points of CIDEr-D against the control, {gain.count} seeds."
-    )
+    sentence = f"{points} points of CIDEr-D against the control, {gain.count} seeds."
+    return too_few(gain, sentence) or decide(gain.low > -0.005, sentence)
 
 
 def hallucinates_less(data: dict[str, Any]) -> Answer:
     gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["wrong words"])
-    if gain.count < 2:
-        return untested("Only one seed was trained.")
-    return decide(
-        gain.high < 0,
+    sentence = (
         f"{gain.show(100, sign='+')} points of content words that no reference says, against "
-        f"the control, {gain.count} seeds.",
+        f"the control, {gain.count} seeds."
     )
+    return too_few(gain, sentence) or decide(gain.high < 0, sentence)
 
 
 EXPERIMENT = Experiment(

@@ -16,6 +16,14 @@ EXPERIMENTS = {
         "sightline.experiments.explanations",
         "Which explanation method points at the right thing, and is true to the captioner?",
     ),
+    "fine-tuning": (
+        "sightline.experiments.fine_tuning",
+        "Do captions name more that is not there after fine-tuning than before?",
+    ),
+    "paper0-figure1": (
+        "sightline.experiments.paper0_figure1",
+        "Which region does each word look at most, before and after alignment?",
+    ),
     "paper0-figure2": (
         "sightline.experiments.paper0_figure2",
         "Do attention, aligned attention and masks agree with gradient importance?",
@@ -27,6 +35,18 @@ EXPERIMENTS = {
     "paper0-figure6": (
         "sightline.experiments.paper0_figure6",
         "In which layers does alignment change attention?",
+    ),
+    "paper0-figure7": (
+        "sightline.experiments.paper0_figure7",
+        "How do the captions of runs differ, picture by picture?",
+    ),
+    "paper0-table1": (
+        "sightline.experiments.paper0_table1",
+        "What do captioners score in the metrics of COCO, SPICE among them?",
+    ),
+    "paper0-table2": (
+        "sightline.experiments.paper0_table2",
+        "What does an ensemble of runs score, and what would it send to a test server?",
     ),
     "paper0-table3": (
         "sightline.experiments.paper0_table3",
@@ -71,6 +91,10 @@ EXPERIMENTS = {
     "paper3-table1": (
         "sightline.experiments.paper3_table1",
         "Does spatial self-attention caption as well as soft attention, and does d_len help?",
+    ),
+    "paper3-time": (
+        "sightline.experiments.paper3_time",
+        "How long does spatial self-attention train until it captions as well as soft attention?",
     ),
     "paper4-figure3": (
         "sightline.experiments.paper4_figure3",

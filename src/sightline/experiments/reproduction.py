@@ -34,6 +34,9 @@ which `sightline experiment` makes.
   are of small captioners that were trained for a short time.
 - *Not tested*: no run here can say.
 
+A verdict is about the data that it names. Scenes are synthetic pictures of a few shapes, with some
+thirty words: a claim that fails there may hold for photographs, and the other way round.
+
 Of {total} claims, {reproduced} are reproduced, {against} are not, and {untested} are not tested.
 """
 
@@ -45,7 +48,8 @@ class Row:
     experiment: Experiment
     claim: Claim
     answer: Answer
-    folder: str  # of the experiment's results; empty where there are none
+    folder: str = ""  # of the experiment's results; empty where there are none
+    data: str = ""  # what it was measured on
 
 
 def collect(folder: Path) -> list[Row]:
@@ -75,11 +79,11 @@ def _answers(
 ) -> Iterator[Row]:
     for name, data in results:
         try:
-            yield Row(experiment, claim, claim.test(data), name)
+            yield Row(experiment, claim, claim.test(data), name, str(data.get("data", "")))
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise DataError(f"{name}/data.json: lacks what a claim asks for: {error}") from None
     if not results:
-        yield Row(experiment, claim, untested("No run of this experiment is stored."), "")
+        yield Row(experiment, claim, untested("No run of this experiment is stored."))
 
 
 def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:
@@ -92,10 +96,11 @@ def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:
         against=verdicts.count("not reproduced"),
         untested=verdicts.count("not tested"),
     )
-    ordered = sorted(rows, key=lambda row: row.experiment.name)
+    # The papers' claims first, then ours.
+    ordered = sorted(rows, key=lambda r: (paper_of(r.experiment.name) is None, r.experiment.name))
     for paper, of_paper in groupby(ordered, lambda row: paper_of(row.experiment.name)):
         title = "Ours" if paper is None else f"Paper {paper}: {PAPERS[paper]}"
-        header = ["where", "the claim", "verdict", "here", "experiment"]
+        header = ["where", "the claim", "verdict", "data", "here", "experiment"]
         page += f"\n## {title}\n\n"
         page += to_markdown(header, [_cells(row, link) for row in of_paper])
     return page
@@ -104,9 +109,9 @@ def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:
 def _cells(row: Row, link: str) -> list[str]:
     name = row.experiment.name
     where = f"[{row.folder}]({link}/{row.folder}/table.md)" if row.folder else f"`{name}`"
-    texts = (row.claim.statement, row.answer.verdict, row.answer.sentence)
-    statement, verdict, sentence = (printable(text).replace("|", "\\|") for text in texts)
-    return [row.claim.place, statement, f"*{verdict}*", sentence, where]
+    texts = (row.claim.statement, row.answer.verdict, row.data or "-", row.answer.sentence)
+    statement, verdict, data, sentence = (printable(text).replace("|", "\\|") for text in texts)
+    return [row.claim.place, statement, f"*{verdict}*", data, sentence, where]
 
 
 def paper_of(name: str) -> int | None:

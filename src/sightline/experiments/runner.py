@@ -13,7 +13,7 @@ from typing import Any
 from sightline.config import to_dict
 from sightline.errors import ConfigError
 from sightline.experiments.experiment import Experiment, Findings
-from sightline.experiments.training_tasks import training_tasks
+from sightline.experiments.training_tasks import data_name, recipe_of, training_tasks
 from sightline.files import atomic_write
 from sightline.kept_records import KeptRecords
 from sightline.progress import progress
@@ -58,6 +58,8 @@ def run_experiment(
     else:
         arms = experiment.arms(options)
         tasks = list(training_tasks(arms, options, folder, locations, show_progress))
+        recipes = (recipe_of(arm, 0, options, folder, locations) for arm in arms)
+        about["data"] = ", ".join(dict.fromkeys(map(data_name, recipes)))
     left = [task for task in tasks if task.key not in records]
     bar = progress(
         left,
@@ -96,5 +98,8 @@ def _write(folder: Path, findings: Findings) -> None:
     with atomic_write(folder / "data.json") as file:
         json.dump(findings.data, file, indent=1)
         file.write("\n")
+    for name, content in findings.files.items():
+        with atomic_write(folder / name) as file:
+            json.dump(content, file, ensure_ascii=False)
     for suffix in ("png", "svg"):
         save_figure(findings.figure, folder / f"figure.{suffix}")

@@ -57,9 +57,9 @@ def difference(one: Score, other: Score) -> Estimate:
 
 
 def gains_of(
-    scores: Scores, records: Sequence[Record], model: str, control: str
+    scores: Scores, records: Sequence[Record], model: str, control: str | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What every run of a model gains over every run of another, as JSON by pair and score."""
+    """What each run of a model gains over each of another (default: any), by pair and score."""
     models, runs = models_of(records), by_run(records)
     return {
         f"{one} - {other}": {
@@ -68,20 +68,26 @@ def gains_of(
         }
         for one in models
         for other in models
-        if (models[one], models[other]) == (model, control)
+        if models[one] == model != models[other]
+        and control in (None, models[other])
         and [r["picture"] for r in runs[one]] == [r["picture"] for r in runs[other]]
     }
 
 
-def is_ahead(gains: dict[str, dict[str, Any]], name: str, nothing: str) -> Answer:
-    """Whether a score is higher in every pair of runs; `nothing` is said where there is none."""
-    of_pairs = {pair: Estimate.from_json(of[name]) for pair, of in gains.items() if name in of}
+def is_ahead(gains: dict[str, dict[str, Any]], names: Sequence[str], nothing: str) -> Answer:
+    """Whether scores are higher in every pair of runs; `nothing` is said where there is none."""
+    of_pairs = [
+        (pair, name, Estimate.from_json(of[name]))
+        for pair, of in gains.items()
+        for name in names
+        if name in of
+    ]
     if not of_pairs:
         return untested(nothing)
     words = "; ".join(
-        f"{pair}: {gain.show(100, sign='+')} points of {name}" for pair, gain in of_pairs.items()
+        f"{pair}: {gain.show(100, sign='+')} points of {name}" for pair, name, gain in of_pairs
     )
-    return decide(all(gain.above(0) for gain in of_pairs.values()), f"{words}.")
+    return decide(all(gain.above(0) for _, _, gain in of_pairs), f"{words}.")
 
 
 def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:

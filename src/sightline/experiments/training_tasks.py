@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.captioner import Captioner
-from sightline.checkpoint import find_checkpoint
+from sightline.checkpoint import find_checkpoint, load_training
 from sightline.config import require_at_least
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.history import last_terms, read_history
@@ -22,6 +22,7 @@ from sightline.metrics.scoring import check_metrics
 from sightline.metrics.word_labels import wrong_words
 from sightline.recipe import Recipe, load_recipe
 from sightline.training.recipe_data import dataset_of
+from sightline.training.run import Position
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def train_and_evaluate(
     recipe: Recipe, run: Path, metrics: Sequence[str], show_progress: bool = False
 ) -> Record:
     """Train what is left to train; scores of dev (of the best checkpoint) and test, the epochs,
-    and the terms of the loss at the end: `mask`, `gate` and the like."""
+    the terms of the loss at the end (`mask`, `gate` and the like), the dev scores on the way and
+    the processor time of a step."""
     from sightline.training.loop import train
 
     train(recipe, run, show_progress=show_progress)
@@ -100,8 +102,21 @@ def train_and_evaluate(
         references = [image.captions for image in images]
         wrong = wrong_words(evaluation.captions, references)
         scores[split] = {each.name: number(each.corpus) for each in (*evaluation.scores, wrong)}
-    terms = last_terms(read_history(run))
-    return {**scores, "epochs": results_of(run)[-1].epochs, "terms": terms}
+    history = read_history(run)
+    return {
+        **scores,
+        "epochs": results_of(run)[-1].epochs,
+        "terms": last_terms(history),
+        "curve": [{"step": line.step, **line.dev} for line in history if line.dev is not None],
+        "step_seconds": step_seconds(run),
+    }
+
+
+def step_seconds(run: Path) -> float:
+    """The processor time of a training step of a run, which other programs do not change much."""
+    _, training = load_training(find_checkpoint(run))
+    position = Position.from_json(training)
+    return position.processor_seconds / max(position.step, 1)
 
 
 def budget_of(recipe: Recipe) -> str:
@@ -110,15 +125,24 @@ def budget_of(recipe: Recipe) -> str:
     >>> budget_of(load_recipe("scenes/transformer", ["epochs=9"]))
     'transformer on 1,200 medium scenes, 9 epochs of cross_entropy'
     """
-    data, scenes = recipe.data, recipe.data.scenes
-    if scenes is not None:
-        pictures = f"{scenes.train:,} {scenes.difficulty} scenes"
-    else:
-        pictures = Path(str(data.path)).stem
+    scenes = recipe.data.scenes
+    count = "" if scenes is None else f"{scenes.train:,} "
     phases = ", then ".join(
         f"{_length(phase)} of {phase.objective['name']}" for phase in recipe.phases()
     )
-    return f"{recipe.model['name']} on {pictures}, {phases}"
+    return f"{recipe.model['name']} on {count}{data_name(recipe)}, {phases}"
+
+
+def data_name(recipe: Recipe) -> str:
+    """The data of a recipe, in words.
+
+    >>> data_name(load_recipe("scenes/biased_adaptive_attention"))
+    'biased medium scenes'
+    """
+    scenes = recipe.data.scenes
+    if scenes is None:
+        return Path(str(recipe.data.path)).stem
+    return f"{'biased ' if scenes.bias else ''}{scenes.difficulty} scenes"
 
 
 def _length(phase: Recipe) -> str:

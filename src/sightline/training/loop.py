@@ -189,7 +189,7 @@ class Trainer:
         last = at.phase_step + self._steps()
         while not at.finished:
             self.model.train()
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), time.process_time()
             for batch in self.batches.epoch(at.epoch, at.batch):
                 values, captions = self.step(batch.to(self.fabric.device))
                 at.step, at.batch, at.captions = (
@@ -199,6 +199,7 @@ class Trainer:
                 )
                 self._log(values)
                 at.seconds += time.perf_counter() - began
+                at.processor_seconds += time.process_time() - busy
                 parts = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
                 bar.set_postfix_str(f"epoch {at.epoch + 1}, step {at.step}, {parts}", False)
                 bar.update(captions)
@@ -206,7 +207,7 @@ class Trainer:
                     break
                 if at.step % recipe.checkpoint_every == 0 and at.batch < len(self.batches):
                     self.save()
-                began = time.perf_counter()
+                began, busy = time.perf_counter(), time.process_time()
             at.epoch, at.batch = at.epoch + 1, 0
             if at.epoch % recipe.dev.every == 0 or at.step == last:
                 self.evaluate()

@@ -51,7 +51,8 @@ class Position:
     since_cut: Natural = 0
     finished: bool = False  # the phase is
     history_bytes: Natural = 0
-    seconds: Positive = 0.0
+    seconds: Positive = 0.0  # of training steps
+    processor_seconds: Positive = 0.0  # of the same, of this process: others do not slow it down
     sums: dict[str, float] = field(default_factory=dict)  # of the terms since the last log line
     summed: Natural = 0
     objective: dict[str, float] = field(default_factory=dict)

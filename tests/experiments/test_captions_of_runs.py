@@ -1,0 +1,219 @@
+"""Paper 0's figures 1 and 7 and tables 1 and 2, and fine-tuning: on tiny runs, and by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from sightline.cli.experiment import command
+from sightline.errors import ConfigError, DataError
+from sightline.experiments import (
+    fine_tuning,
+    paper0_figure1,
+    paper0_figure7,
+    paper0_table1,
+    paper0_table2,
+)
+from sightline.experiments.scored import difference
+from sightline.metrics.word_labels import wrong_words
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def run(folder, *arguments):
+    result = invoke(*arguments, "-o", folder)
+    assert result.exit_code == 0, result.exception or result.output
+    assert (folder / "figure.svg").stat().st_size > 1000
+    return json.loads((folder / "data.json").read_text()), result.stdout
+
+
+def said(run, picture, caption, references, model="transformer", **more):
+    record = {"run": run, "model": model, "picture": picture, "caption": caption, "image": None}
+    return {**record, "references": references, **more}
+
+
+# --- figure 1 ------------------------------------------------------------------------------------
+
+
+def test_the_top_region_before_and_after_alignment(aligned, plain, tmp_path):
+    data, table = run(tmp_path / "1", "paper0-figure1", aligned, "--set", "layer=1")
+    (row,) = data["rows"]
+    assert 0 <= row["moved"]["mean"] <= 1
+    assert row["moved"]["count"] >= row["before"]["count"]
+    assert "figure 1: “After alignment" in table
+    assert "not tested" in table  # four pictures
+    for arguments, expected in (
+        ((plain,), "has no alignment; give runs of aligned captioners"),
+        ((aligned, "--set", "layer=3"), "layer: must be from 1 to 2, the decoder's layers"),
+    ):
+        error = invoke("paper0-figure1", *arguments, "-o", tmp_path / expected[:3]).exception
+        assert isinstance(error, ConfigError)
+        assert expected in str(error)
+
+
+def top(picture, before, after):
+    box = {True: [0.0, 0.0, 0.5, 0.5], False: [0.5, 0.5, 1.0, 1.0]}
+    hits = {"before": before, "after": after}
+    word = {"word": "dog", "before": box[before], "after": box[after], "hits": hits}
+    return {"run": "r", "picture": picture, "words": [word], "image": None, "mask": 0.75}
+
+
+def test_more_top_regions_on_the_object_are_better_grounded():
+    records = [top(str(n), n % 4 == 0, True) for n in range(40)]
+    data = paper0_figure1.conclude(records, paper0_figure1.Options()).data
+    (row,) = data["rows"]
+    assert (row["moved"]["mean"], row["before"]["mean"], row["after"]["mean"]) == (0.75, 0.25, 1)
+    assert row["gain"]["mean"] == 0.75
+    assert paper0_figure1.grounds_better(data).verdict == "reproduced"
+    off = {**data, "masks": {"r": 0.99}}
+    assert paper0_figure1.grounds_better(off).verdict == "not tested"
+    same = paper0_figure1.conclude([top("p", True, True)] * 2, paper0_figure1.Options()).data
+    assert paper0_figure1.grounds_better(same).verdict == "not reproduced"
+    for record in records:
+        del record["words"][0]["hits"]
+    nothing = paper0_figure1.conclude(records, paper0_figure1.Options()).data
+    assert paper0_figure1.grounds_better(nothing).verdict == "not tested"
+
+
+# --- figure 7 ------------------------------------------------------------------------------------
+
+
+def test_cases_are_the_first_pictures_whose_captions_differ(aligned, plain, tmp_path):
+    data, table = run(tmp_path, "paper0-figure7", aligned, plain, "--set", "shown=2")
+    assert set(data["gains"]) == {"aligned_transformer-0 - transformer-0"}
+    assert "| transformer-0 | transformer | 4 | " in table
+    records = [
+        said(name, picture, caption, ["a dog"], image="" if picture != "late" else None)
+        for picture, captions in (
+            ("same", ["a dog", "a dog"]),
+            ("differ", ["a dog", "a cat"]),
+            ("late", ["a dog", "a cow"]),
+        )
+        for name, caption in zip("ab", captions, strict=True)
+    ]
+    (case,) = paper0_figure7.cases_of(records)
+    assert [record["caption"] for record in case] == ["a dog", "a cat"]
+
+
+def test_accurate_and_rich_are_both_needed():
+    def verdict(aligned, plain):
+        records = [
+            said(name, str(n), caption, ["a red dog"], model)
+            for n in range(20)
+            for name, model, caption in (
+                ("new", "aligned_transformer", aligned),
+                ("old", "transformer", plain),
+            )
+        ]
+        data = paper0_figure7.conclude(records, paper0_figure7.Options()).data
+        return paper0_figure7.is_more_accurate_and_richer(data).verdict
+
+    assert verdict("a red dog", "a cat") == "reproduced"
+    assert verdict("a dog", "a cat") == "not reproduced"  # right, but no richer
+    assert verdict("a red red dog", "a dog") == "not reproduced"  # richer, but no more right
+
+
+# --- tables 1 and 2 ------------------------------------------------------------------------------
+
+
+def test_rows_and_what_alignment_gains(aligned, plain, tmp_path):
+    metrics = ("--set", "metrics=[bleu, cider-d]")
+    data, table = run(tmp_path, "paper0-table1", aligned, plain, *metrics)
+    assert "| run | model | BLEU-1 | BLEU-2 | BLEU-3 | BLEU-4 | CIDEr-D |" in table
+    (gains,) = data["aligned_gains"].values()
+    assert gains["CIDEr-D"]["count"] == 4
+    assert paper0_table1.Options().metrics[-1] == "spice-spacy"  # ours, which its name says
+    alone = {"aligned_gains": {}}
+    assert paper0_table1.aligned_is_best(alone).verdict == "not tested"
+    ahead = {"mean": 0.1, "low": 0.05, "high": 0.2, "count": 9}
+    pair = dict.fromkeys(("BLEU-4", "METEOR", "CIDEr-D"), ahead)
+    assert paper0_table1.aligned_is_best({"aligned_gains": {"a - b": pair}}).verdict == "reproduced"
+    pair["METEOR"] = {**ahead, "low": -0.01}
+    answer = paper0_table1.aligned_is_best({"aligned_gains": {"a - b": pair}})
+    assert answer.verdict == "not reproduced"
+
+
+def test_an_ensemble_and_its_file_for_a_test_server(make_run, tmp_path):
+    runs = [make_run("aligned_transformer"), make_run("aligned_transformer", 1)]
+    data, table = run(tmp_path, "paper0-table2", *runs, "--set", "metrics=[bleu, cider-d]")
+    assert list(data["rows"]) == ["aligned_transformer-0", "aligned_transformer-1", "ensemble"]
+    assert "| ensemble | ensemble of 2 | " in table
+    results = json.loads((tmp_path / "captions.json").read_text())
+    assert [result.keys() for result in results] == [{"image_id", "caption"}] * 4
+    again = (tmp_path / "captions.json").read_bytes()
+    run(tmp_path, "paper0-table2", *runs, "--set", "metrics=[bleu, cider-d]")
+    assert (tmp_path / "captions.json").read_bytes() == again
+    error = invoke("paper0-table2", runs[0], "-o", tmp_path / "one").exception
+    assert "an ensemble has several runs" in str(error)
+
+
+def test_captions_for_a_test_server(make_run, tmp_path):
+    numbers = (391895, 7)
+    pictures = tmp_path / "test2014"
+    pictures.mkdir()
+    for number in numbers:
+        Image.new("RGB", (64, 64), (number % 256, 90, 30)).save(pictures / f"{number}.png")
+    listing = tmp_path / "annotations" / "image_info_test2014.json"
+    listing.parent.mkdir()
+    images = [{"id": number, "file_name": f"{number}.png"} for number in numbers]
+    listing.write_text(json.dumps({"images": images}))
+    runs = [make_run("aligned_transformer"), make_run("aligned_transformer", 1)]
+    data, _ = run(tmp_path / "out", "paper0-table2", *runs, "--data", listing)
+    assert data["data"] == "image_info_test2014"
+    results = json.loads((tmp_path / "out" / "captions.json").read_text())
+    assert [result["image_id"] for result in results] == list(numbers)
+    assert all(isinstance(result["caption"], str) for result in results)
+
+
+def test_pictures_without_references_are_captioned_and_not_scored():
+    records = [
+        said(name, str(n), f"a dog {n}", [], f"model {name}", image_id=n)
+        for name in ("a", "b", paper0_table2.ENSEMBLE)
+        for n in range(2)
+    ]
+    findings = paper0_table2.conclude(records, paper0_table2.Options(metrics=("bleu",)))
+    expected = [{"image_id": n, "caption": f"a dog {n}"} for n in range(2)]
+    assert findings.files == {"captions.json": expected}
+    assert "| ensemble | model ensemble | 2 |" in findings.table
+    answer = paper0_table2.needs_the_server(findings.data)
+    assert answer.sentence.startswith("Captions were not sent")
+    with pytest.raises(DataError, match="0: has no captions to score against"):
+        paper0_table1.conclude(records, paper0_table1.Options(metrics=("bleu",)))
+
+
+# --- fine-tuning ---------------------------------------------------------------------------------
+
+
+def test_phases_are_compared_with_those_before_them():
+    def verdict(before, after):
+        records = [
+            said(name, str(n), caption, ["a dog on a sofa"])
+            for name, caption in (("r:1", before), ("r:2", after))
+            for n in range(20)
+        ]
+        findings = fine_tuning.conclude(records, fine_tuning.Options(metrics=("chair", "cider-d")))
+        assert "| r:1 to r:2 | " in findings.table
+        return fine_tuning.does_not_hallucinate_more(findings.data)
+
+    worse = verdict("a dog", "a dog and a cat")
+    assert worse.verdict == "not reproduced"
+    assert "r:1 to r:2: CHAIRi +50.0" in worse.sentence
+    assert verdict("a dog and a cat", "a dog").verdict == "reproduced"
+
+
+def test_fine_tuning_needs_a_before_and_an_after(plain, tmp_path):
+    error = invoke("fine-tuning", plain, "-o", tmp_path).exception
+    assert isinstance(error, ConfigError)
+    assert "give a run before and after a phase, such as RUN:1 RUN:2" in str(error)
+
+
+def test_pictures_of_which_nothing_is_known_say_nothing():
+    one = wrong_words(["a dog", "the"], [["a cat"], ["a cat"]])
+    other = wrong_words(["a cat", "a cat"], [["a cat"], ["a cat"]])
+    assert np.isnan(one.per_image[1])
+    assert difference(one, other).mean == 1
+    assert difference(one, other).count == 1
