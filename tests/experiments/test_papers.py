@@ -315,4 +315,4 @@ def test_a_gain_counts_if_seeds_agree_and_two_seeds_say_nothing():
     two = compare_arms([r for r in records if r["seed"] < 2], [("new", "old")])
     answer = gains_in(two.data, "new - old", "BLEU-4")
     assert answer.verdict == "not tested"
-    assert answer.sentence.startswith("2 of at least 3 seeds were trained. new - old: +10.1")
+    assert answer.sentence.startswith("2 of at least 3 seeds were trained. new - old: +10.0")

@@ -4,7 +4,7 @@ An experiment states its claims where it is defined. `sightline reproduction` pu
 finished experiments to all of them, and makes one page of the answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +34,19 @@ def decide(holds: bool, sentence: str) -> Answer:
     'not reproduced'
     """
     return Answer("reproduced" if holds else "not reproduced", sentence)
+
+
+def decide_all(parts: Sequence[tuple[bool, str]], nothing: str) -> Answer:
+    """The answer to a claim that must hold in every part, such as of every run.
+
+    `nothing` is said where there is no part.
+
+    >>> decide_all([(True, "a: 3 of 3"), (False, "b: 1 of 3")], "No run.")
+    Answer(verdict='not reproduced', sentence='a: 3 of 3; b: 1 of 3.')
+    """
+    if not parts:
+        return untested(nothing)
+    return decide(all(holds for holds, _ in parts), "; ".join(words for _, words in parts) + ".")
 
 
 def untested(reason: str) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sightline.errors import ConfigError
 from sightline.experiments.captioned import by_run, every_picture, on_enough, say
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, decide_all
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import ScoreOptions
@@ -79,19 +79,18 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 
 def does_not_hallucinate_more(data: dict[str, Any]) -> Answer:
     """No measure is higher after a phase, for all that pictures may do."""
-    sentences, holds = [], []
+    parts = []
     for step, changes in data["changes"].items():
         known = {
             name: change
             for name in MEASURES
             if name in changes and (change := Estimate.from_json(changes[name])).count
         }
-        holds += [not change.above(0) for change in known.values()]
         shown = ", ".join(f"{name} {change.show(100, sign='+')}" for name, change in known.items())
-        sentences.append(f"{step}: {shown}")
-    if not holds:
-        return untested("No caption names anything.")
-    return decide(all(holds), "; ".join(sentences) + ".")
+        if known:
+            holds = not any(change.above(0) for change in known.values())
+            parts.append((holds, f"{step}: {shown}"))
+    return decide_all(parts, "No caption names anything.")
 
 
 EXPERIMENT = Experiment(

@@ -7,7 +7,7 @@ import numpy as np
 
 from sightline.data.dataset import CaptionedImage
 from sightline.experiments.captioned import by_right, by_run, label_caption, words_of, wrong_cells
-from sightline.experiments.claims import Answer, decide, untested
+from sightline.experiments.claims import Answer, decide_all
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Record, Subject
 from sightline.experiments.gallery import keep_heatmap, keep_picture
@@ -89,14 +89,10 @@ def tabulate(records: Sequence[Record]) -> tuple[str, dict[str, Any], list[Recor
 
 def mostly_negative(data: dict[str, Any]) -> Answer:
     """Less than half of a wrong word's relevance is positive, and less than of right words."""
-    sentences, holds = [], []
+    parts = []
     for run, shares in data["positive"].items():
         right, wrong = (Estimate.from_json(shares[kind]) for kind in ("right", "wrong"))
         if wrong.count:
-            holds.append(wrong.high < 0.5 and wrong.high < right.low)
-            sentences.append(
-                f"{run}: {wrong.show(100)} % positive, of right words {right.show(100)} %"
-            )
-    if not holds:
-        return untested("No word of these captions is wrong by the references.")
-    return decide(all(holds), "; ".join(sentences) + ".")
+            words = f"{run}: {wrong.show(100)} % positive, of right words {right.show(100)} %"
+            parts.append((wrong.high < 0.5 and wrong.high < right.low, words))
+    return decide_all(parts, "No word of these captions is wrong by the references.")

@@ -12,7 +12,7 @@ from sightline.data.dataset import Box, CaptionedImage
 from sightline.errors import ConfigError
 from sightline.evaluation.grounding import grounded_words
 from sightline.experiments.captioned import by_run, every_picture, on_enough
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, decide_all, untested
 from sightline.experiments.estimate import Estimate, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import keep_picture, kept_picture, no_pictures
@@ -137,17 +137,18 @@ def _draw(records: Sequence[Record]) -> Any:
 def grounds_better(data: dict[str, Any]) -> Answer:
     """Whether more top regions are on the object after alignment than before."""
     rows = [(row, Estimate.from_json(row["gain"])) for row in data["rows"]]
-    known = [(row, gain) for row, gain in rows if gain.count]
-    if not known:
-        return untested("No word of these captions names something with a box.")
     if reason := outside(data["masks"]):
         return untested(reason)
-    words = "; ".join(
-        f"{row['run']}: {100 * row['before']['mean']:.1f} % on the object before, "
-        f"{gain.show(100, sign='+')} points after"
-        for row, gain in known
-    )
-    return decide(all(gain.above(0) for _, gain in known), f"{words}.")
+    parts = [
+        (
+            gain.above(0),
+            f"{row['run']}: {100 * row['before']['mean']:.1f} % on the object before, "
+            f"{gain.show(100, sign='+')} points after",
+        )
+        for row, gain in rows
+        if gain.count
+    ]
+    return decide_all(parts, "No word of these captions names something with a box.")
 
 
 EXPERIMENT = Experiment(

@@ -16,7 +16,7 @@ from sightline.captions import Caption
 from sightline.data.dataset import CaptionedImage
 from sightline.errors import ConfigError
 from sightline.experiments.captioned import by_run, every_picture, on_enough
-from sightline.experiments.claims import Answer, Claim, decide
+from sightline.experiments.claims import Answer, Claim, decide, decide_all
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import (
@@ -196,14 +196,15 @@ def segments_are_monotone(data: dict[str, Any]) -> Answer:
 
 
 def changes_go_together(data: dict[str, Any]) -> Answer:
-    sentences, holds = [], []
-    for run, of in data["runs"].items():
-        if of["correlation"] is not None:
-            holds.append(of["correlation"] > of["bound"])
-            sentences.append(
-                f"{run}: {of['correlation']:.2f}, and permuted words stay below {of['bound']:.2f}"
-            )
-    return decide(bool(holds) and all(holds), "; ".join(sentences) + ".")
+    parts = [
+        (
+            of["correlation"] > of["bound"],
+            f"{run}: {of['correlation']:.2f}, and permuted words stay below {of['bound']:.2f}",
+        )
+        for run, of in data["runs"].items()
+        if of["correlation"] is not None
+    ]
+    return decide_all(parts, "The captions have too few words.")
 
 
 def goals_collapse(data: dict[str, Any]) -> Answer:

@@ -15,7 +15,7 @@ from sightline.experiments.captioned import (
     on_enough,
     words_of,
 )
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, decide, decide_all
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import MethodOptions
@@ -156,17 +156,13 @@ def above_random(data: dict[str, Any]) -> Answer:
 
 def stop_words_depend_more(data: dict[str, Any]) -> Answer:
     """By LRP; intervals of both kinds must not overlap."""
-    sentences, holds = [], []
+    parts = []
     for run, kinds in data["drops"].items():
         if len(kinds) == len(KINDS) and "lrp" in kinds[KINDS[0]]:
             stop, objects = (Estimate.from_json(kinds[kind]["lrp"]) for kind in KINDS)
-            holds.append(stop.low > objects.high)
-            sentences.append(
-                f"{run}: {stop.show(100)} % of stop words, {objects.show(100)} % of object words"
-            )
-    if not holds:
-        return untested("No captioner here said words of both kinds late enough.")
-    return decide(all(holds), "; ".join(sentences) + ".")
+            shares = f"{stop.show(100)} % of stop words, {objects.show(100)} % of object words"
+            parts.append((stop.low > objects.high, f"{run}: {shares}"))
+    return decide_all(parts, "No captioner here said words of both kinds late enough.")
 
 
 EXPERIMENT = Experiment(

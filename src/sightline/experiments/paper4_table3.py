@@ -16,7 +16,7 @@ from sightline.experiments.captioned import (
     on_enough,
     words_of,
 )
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, decide_all
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import MethodOptions
@@ -97,18 +97,16 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 
 
 def _ordered(data: dict[str, Any], high: str, low: str) -> Answer:
-    sentences, holds = [], []
+    parts = []
     for run, row in data["rows"].items():
         if high in row and low in row:
             one, other = Estimate.from_json(row[high]), Estimate.from_json(row[low])
-            holds.append(one.low > other.high)
-            sentences.append(
+            words = (
                 f"{run}: {high} {one.show(digits=2)}, {low} {other.show(digits=2)} "
                 f"({data['words'][run]['right']} right words, {data['words'][run]['wrong']} wrong)"
             )
-    if not holds:
-        return untested(f"No captioner here has both {high} and {low}.")
-    return decide(all(holds), "; ".join(sentences) + ".")
+            parts.append((one.low > other.high, words))
+    return decide_all(parts, f"No captioner here has both {high} and {low}.")
 
 
 EXPERIMENT = Experiment(

@@ -7,7 +7,7 @@ import numpy as np
 
 from sightline.errors import DataError
 from sightline.experiments.captioned import by_run
-from sightline.experiments.claims import Answer, decide, untested
+from sightline.experiments.claims import Answer, decide_all
 from sightline.experiments.estimate import Estimate, error_bars, estimate, to_markdown
 from sightline.experiments.experiment import Findings, Record
 from sightline.metrics.bootstrap import interval
@@ -76,18 +76,13 @@ def gains_of(
 
 def is_ahead(gains: dict[str, dict[str, Any]], names: Sequence[str], nothing: str) -> Answer:
     """Whether scores are higher in every pair of runs; `nothing` is said where there is none."""
-    of_pairs = [
-        (pair, name, Estimate.from_json(of[name]))
-        for pair, of in gains.items()
-        for name in names
-        if name in of
-    ]
-    if not of_pairs:
-        return untested(nothing)
-    words = "; ".join(
-        f"{pair}: {gain.show(100, sign='+')} points of {name}" for pair, name, gain in of_pairs
-    )
-    return decide(all(gain.above(0) for _, _, gain in of_pairs), f"{words}.")
+    parts = []
+    for pair, of_pair in gains.items():
+        for name in [name for name in names if name in of_pair]:
+            gain = Estimate.from_json(of_pair[name])
+            words = f"{pair}: {gain.show(100, sign='+')} points of {name}"
+            parts.append((gain.above(0), words))
+    return decide_all(parts, nothing)
 
 
 def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:
