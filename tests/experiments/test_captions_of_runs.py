@@ -203,6 +203,9 @@ def test_phases_are_compared_with_those_before_them():
     assert worse.verdict == "not reproduced"
     assert "r:1 to r:2: CHAIRi +50.0" in worse.sentence
     assert verdict("a dog and a cat", "a dog").verdict == "reproduced"
+    shapes = verdict("a red circle", "a red star")  # nothing that COCO has a name for
+    assert "CHAIR" not in shapes.sentence
+    assert "wrong words +0.0" in shapes.sentence
 
 
 def test_fine_tuning_needs_a_before_and_an_after(plain, tmp_path):

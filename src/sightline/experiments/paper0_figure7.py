@@ -114,7 +114,7 @@ def _draw(cases: Sequence[Sequence[Record]]) -> Any:
                 for word, label in zip(words, labels, strict=True)
             ]
             lines.append([(f"{record['run']}:", "#1565c0"), *zip(words, colours, strict=True)])
-        write_words(right, lines, width=72)
+        write_words(right, lines, width=84)
     return figure
 
 
