@@ -3,9 +3,9 @@
     python benchmarks/install_size.py [--packages]
 
 Counts the files of every package that Sightline and its extras need in the environment it runs in;
-extras that are not installed there are left out.
-A package that several parts need counts for the first of them. The wheels that pip fetches are
-smaller: compressed, they take between a third and two thirds of this.
+extras that are not installed there are left out. An extra is counted on top of a plain install;
+extras share packages. The wheels that pip fetches are smaller: compressed, they take between a
+third and two thirds of this.
 """
 
 import argparse
@@ -63,12 +63,12 @@ def main() -> None:
     torch = closure(iter(["torch"]), seen)
     accelerator = [package for package in torch if ACCELERATOR.match(package)]
     parts = {
-        "torch, for a processor": [package for package in torch if package not in accelerator],
+        "torch": [package for package in torch if package not in accelerator],
         "torch's libraries for a GPU": accelerator,
         "the rest of a plain install": closure(requirements("sightline"), seen),
     }
     for extra in filter(is_installed, EXTRAS):
-        parts[f"extra `{extra}`"] = closure(requirements("sightline", extra), seen)
+        parts[f"extra `{extra}`"] = closure(requirements("sightline", extra), set(seen))
     print("| part | megabytes | packages |\n| --- | ---: | ---: |")
     for part, packages in parts.items():
         sizes = {package: size(package) for package in packages}

@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,26 @@ def test_the_versions_of_torch_are_those_of_the_package() -> None:
     ]
     assert install.usable(low)
     assert not install.usable(high + ".0")
+
+
+def test_make_passes_on_what_is_asked_for() -> None:
+    def commands(*arguments: str) -> str:
+        make = ["make", "--dry-run", "--always-make", "demo", *arguments]
+        return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "--torch cpu" in commands("TORCH=cpu")
+    assert "--torch" not in commands()
+
+
+@pytest.mark.parametrize("torch", ["cpu", ""])
+def test_the_environment_is_told_of_the_index_only_if_asked(tmp_path: Path, torch: str) -> None:
+    """The whole program, with an environment whose Python only writes down what it is told."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\n')
+    python.chmod(0o755)
+    command = [sys.executable, "tools/install.py", str(tmp_path), ".[train]", "--torch", torch]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    told = (tmp_path / "told").read_text()
+    assert ".[train]" in told
+    assert (install.CPU_INDEX in told) == (torch == "cpu")
