@@ -88,7 +88,7 @@ def test_the_card_has_what_the_hub_filters_by(checkpoint: Path, tmp_path: Path) 
 
 
 def test_mistakes_are_one_line(checkpoint: Path, hub: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^me/absent: 404 Client Error\.$"):
+    with pytest.raises(ConfigError, match=r"^me/absent: cannot be downloaded: 404 Client Error\.$"):
         pull("me/absent", tmp_path / "pulled")
     full = tmp_path / "full"
     full.mkdir()

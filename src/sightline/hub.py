@@ -94,7 +94,7 @@ def push(model: Path | None, repository: str, *, private: bool = False) -> str:
                 repo_id=repository, folder_path=folder, commit_message="A Sightline captioner"
             )
         except Exception as error:
-            raise ConfigError(f"{repository}: {_reason(error)}") from None
+            raise ConfigError(f"{repository}: cannot be uploaded: {_reason(error)}") from None
     return f"https://huggingface.co/{repository}"
 
 
@@ -108,7 +108,7 @@ def pull(repository: str, folder: Path, *, revision: str | None = None) -> Path:
             repository, revision=revision, local_dir=folder, allow_patterns=list(_FILES)
         )
     except Exception as error:
-        raise ConfigError(f"{repository}: {_reason(error)}") from None
+        raise ConfigError(f"{repository}: cannot be downloaded: {_reason(error)}") from None
     load_config(folder)  # says what is wrong, if it is no captioner of ours
     return folder
 
@@ -123,4 +123,4 @@ def _client() -> Any:
 def _reason(error: Exception) -> str:
     """The first line of what the client says; it knows of accounts, networks and names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines or [type(error).__name__])[0][:300]
+    return (lines or [type(error).__name__])[0].removeprefix("Got: ")[:300]

@@ -14,7 +14,7 @@ command = LazyGroup(
             "sightline.cli.data_stats",
             "Show sizes, caption lengths and vocabulary coverage.",
         ),
-        "copies": ("sightline.cli.data_copies", "Find pictures that another dataset has, too."),
+        "copies": ("sightline.cli.data_copies", "Find pictures that two datasets share."),
         "scenes": ("sightline.cli.data_scenes", "Generate synthetic scenes with known answers."),
     },
 )

@@ -89,8 +89,8 @@ def command(
     Captions held-out pictures with the captioner of RUN, and labels each content word right or
     wrong by the reference captions. Fits a classifier to the scores of these words and stores it
     in the checkpoint, with a detector of words that has learnt from training pictures. Without
-    RUN, it is that of the bundled captioner, and -o is needed. The tables show how well each
-    score, and their combination, separate right words from wrong ones (AUC with 95 % intervals,
+    RUN, it fits one for the bundled captioner, and needs -o. The tables show how well each score,
+    and their combination, separate right words from wrong ones (AUC with 95 % intervals,
     cross-validated on the split of the fit).
     """
     from sightline.adapters.source import find_source

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "reproduction": (
         "sightline.cli.reproduction",
-        "Put the results of experiments to every claim of the papers.",
+        "Compare the results of experiments with the claims of the papers.",
     ),
     "compare-blind": (
         "sightline.cli.compare_blind",
@@ -62,7 +62,7 @@ COMMANDS = {
         "List the image encoders, or download the weights of one.",
     ),
     "hub": ("sightline.cli.hub", "Share a captioner on the Hugging Face Hub, or get one."),
-    "doctor": ("sightline.cli.doctor", "Describe this machine and run a self-test of seconds."),
+    "doctor": ("sightline.cli.doctor", "Describe this machine and run a short self-test."),
 }
 
 

@@ -14,7 +14,7 @@ import click
     help="File for the page. Default: print it.",
 )
 def command(folder: Path, output: Path | None) -> None:
-    """Put the results of experiments, in the folders below FOLDER, to every claim of the papers.
+    """Compare the results of experiments, in folders below FOLDER, with the claims of the papers.
 
     Makes a page of verdicts: reproduced, not reproduced or not tested.
     """
