@@ -174,7 +174,8 @@ def command(
     else:
         console.print(difference_table([results.name, against.name], differences, varieties))
     with_boxes = f", {sum(map(bool, scored.categories)):,} with boxes" if scored.categories else ""
-    console.print(f"{len(scored.images):,} pictures{with_boxes}; values times 100.", style="dim")
+    pictures = f"{len(scored.images):,} picture{'s' * (len(scored.images) != 1)}"
+    console.print(f"{pictures}{with_boxes}; values times 100.", style="dim")
 
 
 def _without_references(path: Path, images: Path | None) -> Scorable:
