@@ -3,10 +3,12 @@
 python benchmarks/serve.py                     throughput and latency at 1, 8 and 64 clients
 python benchmarks/serve.py --memory 5000       memory over so many requests
 
-Each round measures the bare captioner (`Captioner.captions` on the same bytes, with as many
-pictures in a batch as clients ask, at most 16) and then the server, so that both meet the same
-machine. The ratio is the median over rounds. Clients are threads of one process that ask again as
-soon as they are answered. Everything stays on this machine.
+The bare captioner is `Captioner.captions` on the same bytes, with as many pictures in a batch as
+clients ask, at most 16. Rounds measure it and the server in turn, so that both meet the same
+machine. The ratio of speeds is the median over rounds. On a machine that does other things, too,
+the ratio of processor times says more: it is what the server adds to each picture. Clients are
+threads of one process that ask again as soon as they are answered. Everything stays on this
+machine.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from sightline.captioner import Captioner
 
@@ -29,7 +32,9 @@ BATCH = 16
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
-    parser.add_argument("--pictures", type=int, default=64, help="in a round")
+    parser.add_argument(
+        "--pictures", type=int, default=64, help="in a round, at least one for each client"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", type=int, metavar="N", help="requests to watch memory over")
     parser.add_argument("--model", type=Path, help="default: the bundled captioner")
@@ -46,37 +51,75 @@ def main():
 def measure(server, pictures, options):
     captioner = Captioner.load(*([options.model] if options.model else []))
     captioner.captions(pictures[:2])
-    ratios = {clients: [] for clients in options.clients}
-    speeds = {clients: [] for clients in options.clients}
-    seconds = {clients: [] for clients in options.clients}
-    for _ in range(options.rounds):
+    runs = {clients: [] for clients in options.clients}
+    for number in range(options.rounds):
         for clients in options.clients:
-            bare = bare_speed(captioner, pictures, options.pictures, min(clients, BATCH))
-            began = time.perf_counter()
-            seconds[clients] += server.ask(pictures, options.pictures, clients)
-            speed = options.pictures / (time.perf_counter() - began)
-            speeds[clients].append(speed)
-            ratios[clients].append(speed / bare)
-            print(f"{clients} clients: {speed:.2f} a second, bare {bare:.2f}", file=sys.stderr)
+            count = max(options.pictures, clients)
+            many = [*itertools.islice(itertools.cycle(pictures), count)]
+            parts = [
+                lambda many=many, clients=clients: measure_bare(captioner, many, clients),
+                lambda many=many, clients=clients: measure_server(server, many, clients),
+            ]
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            both = dict(zip(order, [parts[n]() for n in order], strict=True))
+            runs[clients].append(Round(*both[0][:2], *both[1]))
+            print(clients, "clients:", runs[clients][-1].describe(count), file=sys.stderr)
     print(f"{options.rounds} rounds of {options.pictures} pictures, {os.cpu_count()} cores\n")
-    print("| clients | pictures a second | of the bare captioner | p50 | p95 | p99 |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
-    for clients in options.clients:
-        p50, p95, p99 = (quantile(seconds[clients], q) for q in (0.5, 0.95, 0.99))
+    print(
+        "| clients | pictures a second | of the bare captioner | by processor time | p50 | p95 "
+        "| p99 |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+    for clients, rounds in runs.items():
+        waits = [wait for one in rounds for wait in one.waits]
+        speed = statistics.median(len(one.waits) / one.seconds for one in rounds)
         print(
-            f"| {clients} | {statistics.median(speeds[clients]):.1f} | "
-            f"{statistics.median(ratios[clients]):.0%} "
-            f"({min(ratios[clients]):.0%} to {max(ratios[clients]):.0%}) | "
-            f"{p50:.2f} s | {p95:.2f} s | {p99:.2f} s |"
+            f"| {clients} | {speed:.1f} | {spread([one.speed_ratio for one in rounds])} | "
+            f"{spread([one.work_ratio for one in rounds])} | "
+            + " | ".join(f"{quantile(waits, q):.2f} s" for q in (0.5, 0.95, 0.99))
+            + " |"
         )
 
 
-def bare_speed(captioner, pictures, count, batch):
-    many = [*itertools.islice(itertools.cycle(pictures), count)]
-    began = time.perf_counter()
-    for start in range(0, count, batch):
-        captioner.captions(many[start : start + batch])
-    return count / (time.perf_counter() - began)
+class Round(NamedTuple):
+    """The same pictures by the bare captioner and by the server."""
+
+    bare_seconds: float
+    bare_work: float  # processor time
+    seconds: float
+    work: float
+    waits: list  # of each client for each picture
+
+    @property
+    def speed_ratio(self):
+        return self.bare_seconds / self.seconds
+
+    @property
+    def work_ratio(self):
+        return self.bare_work / self.work
+
+    def describe(self, count):
+        return (
+            f"{count / self.seconds:.2f} a second, bare {count / self.bare_seconds:.2f}; "
+            f"processor {self.work / count:.3f} s each, bare {self.bare_work / count:.3f}"
+        )
+
+
+def measure_bare(captioner, pictures, clients):
+    batch = min(clients, BATCH)
+    began, work = time.perf_counter(), time.process_time()
+    for start in range(0, len(pictures), batch):
+        captioner.captions(pictures[start : start + batch])
+    return time.perf_counter() - began, time.process_time() - work
+
+
+def measure_server(server, pictures, clients):
+    began, work = time.perf_counter(), server.processor_time()
+    waits = server.ask(pictures, len(pictures), clients)
+    return time.perf_counter() - began, server.processor_time() - work, waits
+
+
+def spread(ratios):
+    return f"{statistics.median(ratios):.0%} ({min(ratios):.0%} to {max(ratios):.0%})"
 
 
 def quantile(values, q):
@@ -137,6 +180,11 @@ class Server:
         assert not errors, errors[:3]
         assert len(seconds) == count
         return seconds
+
+    def processor_time(self):
+        """The seconds that its process has computed so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -106,6 +106,11 @@ class Caption:
         return to_html(self)
 
     @property
+    def is_checked(self) -> bool:
+        """Whether its words come with their support, those that can have one."""
+        return any(word.support is not None for word in self.words)
+
+    @property
     def unsupported(self) -> tuple[Word, ...]:
         """The words that the picture does not support, of a caption that was checked.
 

@@ -118,6 +118,25 @@ def test_the_thread_captions_and_stops(review, fitted):
     captioning.stop(wait=1)
 
 
+def test_it_pauses_amid_a_batch(review, fitted, monkeypatch):
+    captioning = Captioning(review, lambda: fitted)
+    steps = []
+    step = type(fitted.model).step
+
+    def slow(*arguments, **options):
+        steps.append(len(steps))
+        captioning.stop()  # while the first words are chosen
+        return step(*arguments, **options)
+
+    monkeypatch.setattr(type(fitted.model), "step", slow)
+    captioning.start()
+    captioning._thread.join(30)
+    assert not captioning.is_running
+    assert captioning.error is None
+    assert len(steps) == 1
+    assert review.counts()["waiting"] == 5
+
+
 def test_the_thread_says_what_went_wrong(review):
     def load():
         raise ConfigError("no such captioner")

@@ -1,9 +1,11 @@
 """A real server over a tiny captioner, on this machine, for as long as the tests run."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -41,6 +43,43 @@ def start(fitted_checkpoint: Path) -> Iterator[Start]:
     for server, thread in running:
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def visit(browser) -> Iterator[Callable[..., Any]]:
+    """Opens a page of a server; an error of its script, or a request elsewhere, is an error."""
+    errors: list[str] = []
+    contexts = []
+
+    def open_page(address: str, width: int = 1280, height: int = 800, theme: str = "light") -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(90_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+
+        def hear(line: Any) -> None:
+            # A picture that cannot be used, or is no longer kept, is an answer, and no error.
+            if line.type == "error" and not re.search("status of (410|422)", line.text):
+                errors.append(line.text)
+
+        page.on("console", hear)
+
+        def refuse(request: Any) -> None:
+            if not request.url.startswith((address, "data:", f"blob:{address}")):
+                errors.append(f"asked for {request.url}")
+
+        page.on("request", refuse)
+        page.goto(address)
+        page.locator(".button").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors
 
 
 @pytest.fixture(scope="session")

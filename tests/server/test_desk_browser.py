@@ -1,8 +1,6 @@
 """What someone with pictures does on the page, in a browser, with a server that runs."""
 
 import io
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,41 +8,11 @@ import pytest
 from PIL import Image
 
 from axe import violations
+from desk_page import choose, finished, until
 
 UNCHECKED = "Its words were not checked against the picture."
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-
-
-@pytest.fixture(scope="module")
-def visit(browser) -> Iterator[Callable[..., Any]]:
-    """Opens a page of a server; an error of its script, or a request elsewhere, is an error."""
-    errors: list[str] = []
-    contexts = []
-
-    def open_page(address: str, width: int = 1280, height: int = 800, theme: str = "light") -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(90_000)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-
-        def refuse(request: Any) -> None:
-            if not request.url.startswith((address, "data:", f"blob:{address}")):
-                errors.append(f"asked for {request.url}")
-
-        page.on("request", refuse)
-        page.goto(address)
-        page.locator(".button").wait_for()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not errors
 
 
 @pytest.fixture(scope="module")
@@ -55,25 +23,6 @@ def page(visit, server: str, examples: Path) -> Any:
     choose(opened, examples / "cat.jpg")
     finished(opened)
     return opened
-
-
-def choose(page, *files: Path) -> None:
-    page.set_input_files("#files", files)
-
-
-def until(page, condition: str, argument: Any = None, seconds: float = 90) -> None:
-    """Wait for a condition: Playwright's own way needs `eval`, which the policy forbids."""
-    deadline = time.monotonic() + seconds
-    while not page.evaluate(f"(given) => Boolean({condition})", argument):
-        assert time.monotonic() < deadline, f"{condition}: {page.locator('main').inner_text()}"
-        page.wait_for_timeout(50)
-
-
-def finished(page) -> None:
-    """Wait until all is computed."""
-    until(
-        page, "document.querySelector('#caption') && !document.querySelector('.status').textContent"
-    )
 
 
 def named(page, name: str) -> None:
@@ -120,8 +69,8 @@ def test_the_check_follows_an_edited_caption(page) -> None:
     assert page.evaluate("document.activeElement.id") == "edit"
     assert page.locator("#edit").input_value() == "a red zebra on the table"
     page.fill("#edit", "qqq")
-    page.locator(".status .problem").wait_for()
-    assert "knows none of the words" in page.locator(".status").inner_text()
+    page.locator("#progress .problem").wait_for()
+    assert "knows none of the words" in page.locator("#progress").inner_text()
     page.fill("#edit", "a red cat")
     until(page, "document.querySelector('#caption')?.textContent.includes('cat')")
     finished(page)
@@ -138,10 +87,10 @@ def test_a_method_that_failed_is_not_asked_for_again_by_itself(page) -> None:
     page.route("**/desk/explain", refuse)
     page.select_option("#method", "lrp")
     page.wait_for_timeout(1500)
-    shown = page.locator(".status").inner_text()
+    shown = page.locator("#progress").inner_text()
     page.unroute("**/desk/explain")
     page.select_option("#method", chosen)
-    assert "this cannot be explained" in shown
+    assert shown.startswith("This cannot be explained.")
     assert len(asked) == 1
 
 
@@ -218,16 +167,16 @@ def test_what_is_no_picture_is_said(visit, server, tmp_path) -> None:
     (tmp_path / "notes.jpg").write_text("hello, this is text")
     page = visit(server)
     choose(page, tmp_path / "notes.jpg")
-    page.locator(".status .problem").wait_for()
-    assert "holds text, not a picture" in page.locator(".status").inner_text()
+    page.locator("#progress .problem").wait_for()
+    assert "holds text, not a picture" in page.locator("#progress").inner_text()
 
 
 def test_long_work_shows_progress_and_can_be_cancelled(visit, start, examples) -> None:
     page = visit(start(window=1.5))  # loading the captioner takes a while, too
     choose(page, examples / "cat.jpg")
-    page.locator(".status progress").wait_for()
-    page.get_by_role("button", name="Cancel").click()
-    until(page, "document.querySelector('.status').textContent.includes('Cancelled')")
+    page.locator("#progress progress").wait_for()
+    page.locator("#progress button").click()
+    until(page, "document.querySelector('#progress').textContent.includes('Cancelled')")
     page.wait_for_timeout(300)
     assert page.locator("#methods .card").count() == 0
 
@@ -242,7 +191,7 @@ def test_the_folder_that_the_server_was_started_with(visit, start, tmp_path, cat
     (folder / "link.jpg").symlink_to(outside)
     page = visit(start(folder=folder))
     until(page, "document.querySelectorAll('.folder img').length === 2")
-    labels = page.locator(".folder button span").all_inner_texts()
+    labels = page.locator(".folder .line").all_inner_texts()
     assert labels == ["b.jpg", "inner/a.jpg"]  # and nothing that a link leads to
     page.locator(".folder button").nth(1).click()
     finished(page)
@@ -272,7 +221,7 @@ def test_a_picture_that_is_no_longer_kept_is_sent_again(visit, start, examples) 
     page.fill("#edit", "a red cat")
     until(page, "document.querySelector('#caption')?.textContent.includes('red')")
     finished(page)
-    assert page.locator(".status .problem").count() == 0
+    assert page.locator("#progress .problem").count() == 0
 
 
 @pytest.mark.network

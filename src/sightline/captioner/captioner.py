@@ -185,7 +185,7 @@ class Captioner(CaptionWriter):
             pending=tuple(methods),
         )
         yield report
-        if self.can_check:
+        if self.can_check and not said.is_checked:
             report = dataclasses.replace(report, caption=self.check(shown, said))
         yield report
         for number, method in enumerate(methods, 1):

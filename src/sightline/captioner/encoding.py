@@ -18,6 +18,7 @@ from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.pictures import Picture, open_picture
 from sightline.regions import Regions
 from sightline.report.heatmaps import fit
+from sightline.report.report import REPORT_SIDE
 
 AnyPicture = Picture | EncodedPicture
 Prepared = tuple[NDArray[np.uint8], tuple[float, float, float, float]]  # pixels and their window
@@ -25,7 +26,6 @@ ONE = (Path, str, bytes, Image, np.ndarray, EncodedPicture)  # what is a picture
 
 _AT_ONCE = 16  # pictures of 384 x 384 pixels or less that are encoded together
 _BLANK = (224, 224)  # a picture of which only the features are there
-_REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
 
 def open_for(encoder: Encoder, picture: Picture) -> Image:
@@ -92,8 +92,8 @@ def as_shown(picture: AnyPicture, encoded: EncodedPicture) -> EncodedPicture:
     """
     image = encoded.image
     if isinstance(picture, bytes) or (isinstance(picture, Path | str) and Path(picture).exists()):
-        image = open_picture(picture, reduced_to=_REPORT_SIDE)
-    size = fit(image.width, image.height, _REPORT_SIDE)
+        image = open_picture(picture, reduced_to=REPORT_SIDE)
+    size = fit(image.width, image.height, REPORT_SIDE)
     if size != image.size:
         image = image.resize(size, Resampling.LANCZOS)
     return dataclasses.replace(encoded, image=image)

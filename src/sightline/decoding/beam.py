@@ -11,6 +11,7 @@ from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory, select_pictures, select_rows
+from sightline.progress import advance
 from sightline.text.vocabulary import END, PAD, START
 
 
@@ -88,6 +89,7 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
     done = _Done(pictures, options, device)
     active = torch.arange(pictures, device=device)
     for t in range(limits.max_length + 1):
+        advance(t, limits.max_length + 1)
         step = model.step(tokens[:, : rows if t else 1, -1], state, memory)
         logits = step.logits.expand(-1, rows, -1)
         if t == 0:  # the widest tensor, made once: fresh memory costs more than what is done in it

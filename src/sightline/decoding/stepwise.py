@@ -11,6 +11,7 @@ from sightline.decoding.constraints import Constraints, constrain_
 from sightline.decoding.hypotheses import Hypotheses
 from sightline.errors import ConfigError
 from sightline.models.interface import CaptionModel, Memory
+from sightline.progress import advance
 from sightline.text.vocabulary import END, PAD, START
 
 
@@ -126,7 +127,8 @@ def _loop(
     state = model.start(memory, rows)
     tokens = torch.full((pictures, rows, 1), START, device=device)
     log_probs = torch.zeros(pictures, rows, device=device)
-    for _ in range(constraints.max_length + 1):
+    for t in range(constraints.max_length + 1):
+        advance(t, constraints.max_length + 1)
         step = model.step(tokens[:, :, -1], state, memory)
         state = step.state
         allowed = functional.log_softmax(step.logits, -1, dtype=torch.float32)

@@ -12,6 +12,7 @@ from sightline.explain.gradient_mode import GradientMode
 from sightline.explain.lrp.rules import apply
 from sightline.explain.targets import Targets
 from sightline.models.interface import Unrolled
+from sightline.progress import advance
 from sightline.regions import Regions
 
 
@@ -127,7 +128,11 @@ def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tenso
         vectors = targets.encoder.vectors(x)
     with torch.enable_grad():
         ends = [(vectors * multipliers).sum() for multipliers in c]
-    return torch.stack([torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends])
+    of_pixels = []
+    for number, end in enumerate(ends):
+        advance(number, len(ends))
+        of_pixels.append(torch.autograd.grad(end, x, retain_graph=True)[0])
+    return torch.stack(of_pixels)
 
 
 def word_relevance(multipliers: Multipliers, by_vectors: bool = True) -> Tensor:

@@ -6,7 +6,7 @@ from torch import Tensor
 from sightline.encoders.encoder import Encoder
 from sightline.explain.attribution import Attribution
 from sightline.explain.targets import Targets
-from sightline.progress import progress
+from sightline.progress import advance, progress
 from sightline.regions import Regions, grid_boxes
 from sightline.text.vocabulary import UNKNOWN
 
@@ -27,6 +27,7 @@ def occlusion(targets: Targets, batch: int = 16) -> Attribution:
     falls: list[Tensor] = []
     with progress(None, "occlusion", total=len(hidden), unit="region", delay=PATIENCE) as bar:
         for first in hidden[::batch]:
+            advance(first, len(hidden))
             some = hidden[first : first + batch]
             falls += [total - logits for logits in _without(targets, some)]
             bar.update(len(some))

@@ -69,7 +69,7 @@ def verdict_data(report: Report) -> dict[str, Any]:
             "text": report.caption.text,
             "readers_own": report.readers_own,
             "verdict": sentences.verdict_of_caption(report),
-            "tone": _tone(words),
+            "tone": tone_of(words),
         },
         "words": [_said(report, place, word) for place, word in enumerate(words)]
         + [_unsaid(report, counterfactual) for counterfactual in report.counterfactuals],
@@ -122,7 +122,7 @@ def index_entry(report: Report, address: str) -> dict[str, Any]:
             for word in report.caption.words
         ],
         "verdict": sentences.verdict_of_caption(report),
-        "tone": _tone(report.caption.words),
+        "tone": tone_of(report.caption.words),
         "readers_own": report.readers_own,
         "unfamiliar": report.unfamiliar,
         "doubt": report.caption.doubt,
@@ -139,7 +139,7 @@ def _embedded_picture(picture: Image.Image) -> str:
     return uri
 
 
-def _tone(words: Sequence[Word]) -> str:
+def tone_of(words: Sequence[Word]) -> str:
     """The worst verdict of a caption: "seen", "doubtful", "unsupported" or "unchecked"."""
     verdicts = {word.support.verdict for word in words if word.support is not None}
     if not verdicts:

@@ -14,6 +14,7 @@ from sightline.explanation import Explanation
 
 DEFAULT_METHODS = ("contrastive_lrp", "grad_cam", "guided_grad_cam", "attention")
 """The methods of a report by default; occlusion takes as long as all of them together."""
+REPORT_SIDE = 1024  # pixels of the longer side of a report's picture: smaller than cameras take
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,13 @@ from typing import Any
 
 from sightline.bulk.items import Item
 from sightline.bulk.job import Job
+from sightline.bulk.reading import Opened
 from sightline.bulk.records import Failure, Record
 from sightline.bulk.sink import Sink
 from sightline.bulk.sources import open_source
 from sightline.captioner import Captioner
 from sightline.errors import SightlineError
+from sightline.progress import watched
 from sightline.review.collection import Review
 
 BATCH = 8  # small, so that the page fills and whoever asks meanwhile does not wait long
@@ -45,6 +47,20 @@ class ReviewSink(Sink):
             raise _StoppedError
 
 
+class _PausableJob(Job):
+    """A job that ends amid a batch when it is told to stop."""
+
+    stop: threading.Event
+
+    def caption(self, pictures: Sequence[Opened]) -> list[Record]:
+        with watched(self._watch):  # here, for batches are captioned by several threads
+            return super().caption(pictures)
+
+    def _watch(self, done: int, total: int) -> None:
+        if self.stop.is_set():
+            raise _StoppedError
+
+
 class Captioning:
     """A thread that captions what a review has not captioned yet.
 
@@ -71,7 +87,7 @@ class Captioning:
             self._thread.start()
 
     def stop(self, wait: float | None = None) -> None:
-        """End after the batch in hand; what is captioned stays."""
+        """End amid the batch in hand; what is captioned stays."""
         self._stop.set()
         if self._thread is not None and wait is not None:
             self._thread.join(wait)
@@ -80,7 +96,8 @@ class Captioning:
         try:
             captioner = self.load()
             options = {"check": can_check(captioner)}
-            job = Job(captioner, BATCH, options=options)
+            job = _PausableJob(captioner, BATCH, options=options)
+            job.stop = self._stop
             with contextlib.suppress(_StoppedError):
                 job.run(open_source(self.review.folder), ReviewSink(self.review, self._stop))
         except SightlineError as error:

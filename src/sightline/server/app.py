@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 
 from sightline.server import api, ollama_shape, openai_shape
 from sightline.server.engine import Engine
+from sightline.server.examples import add_examples
 from sightline.server.limits import Limits
 from sightline.server.monitor import Monitor, Watched
 from sightline.server.problems import Problem, add_handlers
@@ -75,7 +76,7 @@ def create_app(
 
 
 def _described(app: FastAPI) -> Any:
-    """The OpenAPI document, in which errors are problem objects and nothing else."""
+    """The OpenAPI document with examples; errors in it are problem objects and nothing else."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -85,6 +86,7 @@ def _described(app: FastAPI) -> Any:
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
             schemas["Problem"] = Problem.model_json_schema()
+            add_examples(document)
         return app.openapi_schema or {}
 
     return openapi

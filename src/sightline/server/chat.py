@@ -1,5 +1,6 @@
 """What a chat with a captioner comes to: the pictures of the last question, and their captions."""
 
+import asyncio
 import base64
 import binascii
 import re
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
+from sightline.captions import Caption
 from sightline.server.api import engine_of
 from sightline.server.engine import Wish
 from sightline.server.presence import unless_gone
@@ -42,11 +44,12 @@ async def answer(request: Request, model: str | None, pictures: Sequence[bytes])
         raise HTTPException(413, f"ask about at most {MOST_PICTURES} pictures at once")
     engine = engine_of(request)
     wish = Wish(engine.shelf.find(model))
-    lines = []
-    for picture in pictures:
-        best = (await unless_gone(request, engine.captions(picture, wish)))[0]
-        lines.append(best.text[:1].upper() + best.text[1:] + ".")
-    return wish.captioner, "\n".join(lines)
+
+    async def caption_all() -> list[list[Caption]]:
+        return await asyncio.gather(*(engine.captions(picture, wish) for picture in pictures))
+
+    best = [captions[0].text for captions in await unless_gone(request, caption_all())]
+    return wish.captioner, "\n".join(f"{text[:1].upper()}{text[1:]}." for text in best)
 
 
 def seconds() -> int:

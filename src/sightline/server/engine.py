@@ -3,6 +3,7 @@
 Pictures that ask for the same thing within a few milliseconds are computed together. While a batch
 is computed others gather, so that the busier the server is the larger its batches are. Whatever
 takes long is split into pieces that queue one by one: a caption never waits for a whole report.
+What nobody waits for any more is not begun, and what was begun ends at its next `advance`.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from sightline.captions import Caption
 from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.errors import ConfigError
 from sightline.pictures import open_picture
+from sightline.progress import watched
 from sightline.server.monitor import Monitor
 from sightline.server.settings import Settings
 from sightline.server.shelf import Shelf
@@ -60,6 +62,12 @@ class _Piece:
     item: Any
     compute: Callable[[list[Any]], list[Any]]
     result: "asyncio.Future[Any]"
+    advance: Callable[[int, int], None] = lambda done, total: None  # for the thread that computes
+    background: bool = False  # it comes after what somebody waits for
+
+
+class _AbandonedError(Exception):
+    """Nobody waits for what is being computed."""
 
 
 class Engine:
@@ -91,13 +99,12 @@ class Engine:
 
     async def captions(self, picture: bytes, wish: Wish) -> list[Caption]:
         """The captions of a picture, computed together with others that have the same wish."""
-        prepared = await self.decode(_prepare, await self.captioner(wish.captioner), picture)
+        prepared = await self.decode(prepare, await self.captioner(wish.captioner), picture)
 
         def compute(pictures: list[Prepared]) -> list[list[Caption]]:
             return wish.captions(self.shelf.get(wish.captioner), pictures)
 
-        captions: list[Caption] = await self._ask(wish, prepared, compute)
-        return captions
+        return await self.together(wish, prepared, compute, background=False)
 
     async def captioner(self, name: str) -> Captioner:
         """A captioner, loaded in its turn."""
@@ -105,9 +112,27 @@ class Engine:
             return loaded
         return await self.alone(lambda: self.shelf.get(name))
 
-    async def alone(self, compute: Callable[[], T]) -> T:
-        """Compute something by itself, in its turn."""
-        result: T = await self._ask(None, None, lambda items: [compute()])
+    async def alone(
+        self, compute: Callable[[], T], advance: Callable[[int, int], None] | None = None
+    ) -> T:
+        """Compute something by itself, in its turn; `advance` hears how far it is."""
+        loop = asyncio.get_running_loop()
+
+        def hand_on(done: int, total: int) -> None:
+            if advance is not None:
+                loop.call_soon_threadsafe(advance, done, total)
+
+        result: T = await self._ask(None, None, lambda items: [compute()], advance=hand_on)
+        return result
+
+    async def together(
+        self, kind: Hashable, item: Any, compute: Callable[[list[Any]], list[T]], background: bool
+    ) -> T:
+        """Compute something together with others of its kind: `compute` gets their items.
+
+        What is in the `background` comes after what is not.
+        """
+        result: T = await self._ask(kind, item, compute, background=background)
         return result
 
     async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -117,8 +142,10 @@ class Engine:
 
     # --- the queue ------------------------------------------------------------------------------
 
-    async def _ask(self, kind: Hashable, item: Any, compute: Callable[..., Any]) -> Any:
-        piece = _Piece(kind, item, compute, asyncio.get_running_loop().create_future())
+    async def _ask(
+        self, kind: Hashable, item: Any, compute: Callable[..., Any], **more: Any
+    ) -> Any:
+        piece = _Piece(kind, item, compute, asyncio.get_running_loop().create_future(), **more)
         self._waiting.append(piece)
         self.monitor.waiting.set(len(self._waiting))
         self._arrived.set()
@@ -146,6 +173,8 @@ class Engine:
 
     def _take(self) -> list[_Piece]:
         """The first piece, and those of its kind behind it; others keep their order."""
+        # Sorting keeps the order of those that are equal.
+        self._waiting = deque(sorted(self._waiting, key=lambda piece: piece.background))
         batch: list[_Piece] = []
         others: deque[_Piece] = deque()
         for piece in self._waiting:
@@ -168,15 +197,25 @@ class Engine:
 
 def _compute(batch: list[_Piece]) -> list[Any]:
     """The result of each piece, or its error. One that fails does not take others with it."""
+
+    def watch(done: int, total: int) -> None:
+        if all(piece.result.done() for piece in batch):
+            raise _AbandonedError
+        for piece in batch:
+            piece.advance(done, total)
+
     try:
-        return batch[0].compute([piece.item for piece in batch])
+        with watched(watch):
+            return batch[0].compute([piece.item for piece in batch])
+    except _AbandonedError as error:
+        return [error] * len(batch)
     except Exception as error:
         if len(batch) == 1:
             return [error]
         return [outcome for piece in batch for outcome in _compute([piece])]
 
 
-def _prepare(captioner: Captioner, picture: bytes) -> Prepared:
+def prepare(captioner: Captioner, picture: bytes) -> Prepared:
     """What the encoder is given of a picture; not the picture, of which many may wait."""
     if isinstance(captioner.encoder, PrecomputedEncoder):
         raise ConfigError("this captioner knows pictures by their features alone: choose another")

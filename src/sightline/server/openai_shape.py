@@ -16,14 +16,10 @@ from sightline.server.chat import answer, picture_of_data, seconds
 from sightline.server.problems import describe
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
-_PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA"
-    "WjR9awAAAABJRU5ErkJggg=="
-)
 
 
 class ImageAddress(BaseModel):
-    url: str = Field(description="data:image/jpeg;base64,…", examples=[_PIXEL])
+    url: str = Field(description="data:image/jpeg;base64,…")
 
 
 class TextPart(BaseModel):
@@ -48,13 +44,7 @@ class ChatRequest(BaseModel):
     """What matters here of a request; the rest is ignored."""
 
     model: str | None = Field(None, max_length=200)
-    messages: list[Message] = Field(
-        min_length=1,
-        max_length=200,
-        examples=[
-            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": _PIXEL}}]}]
-        ],
-    )
+    messages: list[Message] = Field(min_length=1, max_length=200)
     stream: bool = False
 
 

@@ -79,8 +79,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(SightlineError)
     async def cannot(request: Request, error: SightlineError) -> ProblemResponse:
-        statuses = {PictureTooLargeError: 413, UnknownCaptionerError: 404}
-        return problem(statuses.get(type(error), 422), str(error))
+        return problem(*sentence_of(error))
 
     @app.exception_handler(ClientGoneError)
     async def gone(request: Request, error: ClientGoneError) -> ProblemResponse:
@@ -88,10 +87,22 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> ProblemResponse:
-        if is_out_of_memory(error):
-            return problem(503, "there is not enough memory for this request now")
-        _log.exception("%s %s failed", request.method, request.url.path)
-        return problem(500, "a bug in Sightline: the server's log says where; please report it")
+        return problem(*sentence_of(error))
+
+
+def sentence_of(error: Exception) -> tuple[int, str]:
+    """The status of an error, and what to say of it; a bug goes to the log.
+
+    >>> sentence_of(SightlineError("the picture is damaged"))
+    (422, 'the picture is damaged')
+    """
+    if isinstance(error, SightlineError):
+        statuses = {PictureTooLargeError: 413, UnknownCaptionerError: 404}
+        return statuses.get(type(error), 422), str(error)
+    if is_out_of_memory(error):
+        return 503, "there is not enough memory for this request now"
+    _log.error("a request failed", exc_info=error)
+    return 500, "a bug in Sightline: the server's log says where; please report it"
 
 
 def _sentence(error: dict[str, Any]) -> str:

@@ -6,14 +6,6 @@ from pydantic import BaseModel, Field
 
 from sightline.captions import Caption, Word
 
-_SUPPORT = {"score": 0.93, "verdict": "seen", "evidence": {"occlusion": 0.41}}
-_WORD = {
-    "text": "dog",
-    "log_probability": -0.21,
-    "alternatives": [{"text": "cat", "log_probability": -2.4}],
-    "support": _SUPPORT,
-}
-
 
 class Alternative(BaseModel):
     """A word that could have been said instead."""
@@ -43,13 +35,13 @@ class WordAnswer(BaseModel):
 class CaptionAnswer(BaseModel):
     """A caption, word by word."""
 
-    text: str = Field(examples=["a dog runs through the grass"])
-    log_probability: float = Field(examples=[-6.5])
-    score: float = Field(description="Ranks the captions of a picture.", examples=[-1.1])
+    text: str
+    log_probability: float
+    score: float = Field(description="Ranks the captions of a picture.")
     unfamiliar: bool | None = Field(
         description="Whether the picture is unlike those that the captioner knows."
     )
-    words: list[WordAnswer] = Field(examples=[[_WORD]])
+    words: list[WordAnswer]
     boxes: list[tuple[float, float, float, float]] | None = Field(
         None, description="Of the regions, as fractions of the picture: left, top, right, bottom."
     )
@@ -67,7 +59,7 @@ class CaptionAnswer(BaseModel):
 class Captions(BaseModel):
     """The captions of a picture, best first."""
 
-    model: str = Field(examples=["bundled"])
+    model: str
     captions: list[CaptionAnswer]
 
 
@@ -107,7 +99,7 @@ class MapAnswer(BaseModel):
 class ExplanationAnswer(BaseModel):
     """Why a word is said, or is not, by one method."""
 
-    method: str = Field(examples=["contrastive_lrp"])
+    method: str
     word: str
     place: int = Field(description="In the caption, from 0.")
     total: float
@@ -145,7 +137,7 @@ class Explanations(BaseModel):
 class Model(BaseModel):
     """A captioner that can be asked for by its name."""
 
-    id: str = Field(examples=["bundled"])
+    id: str
     object: Literal["model"] = "model"
     created: int = 0
     owned_by: str = "sightline"
@@ -156,7 +148,7 @@ class Models(BaseModel):
 
     object: Literal["list"] = "list"
     data: list[Model]
-    methods: list[str] = Field(examples=[["contrastive_lrp", "grad_cam"]])
+    methods: list[str]
 
 
 def unsaid_answer(word: Word, place: int, everywhere: tuple[float, ...]) -> dict[str, Any]:

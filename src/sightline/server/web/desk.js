@@ -6,53 +6,38 @@
   const root = document.getElementById("page");
   const about = await (await fetch("/desk/about")).json();
   let captioner = about.models[0];
+  const model = () => captioner;
 
   const files = make("input", { type: "file", id: "files", accept: "image/*,.heic,.heif,.avif", multiple: true, class: "spoken",
-    onchange: () => { add([...files.files]); files.value = ""; } });
+    onchange: () => { tray.add([...files.files]); files.value = ""; } });
   const choose = make("label", { for: "files", class: "button" }, "Choose pictures");
   const models = about.models.length > 1
-    ? sightline.choose("Captioner", about.models.map((name) => [name, name]), captioner, (name) => { captioner = name; live.again(); })
+    ? sightline.choose("Captioner", about.models.map((name) => [name, name]), captioner, (name) => { captioner = name; live.again(); tray.again(); })
     : null;
   if (models) models.select.id = "captioner";
   const greeting = make("div", { class: "greeting" },
     make("h1", {}, "What is in your picture?"),
     make("p", {}, "Drop pictures anywhere on this page, paste one, or choose some. They stay on this machine."));
-  const zone = make("div", { class: "zone" }, greeting, make("div", { class: "row" }, files, choose, models));
-  const tray = make("ul", { class: "tray", "aria-label": "Pictures" });
-  const status = make("div", { class: "status", role: "status" });
+  const status = make("div", { class: "status", id: "progress" });
+  const zone = make("div", { class: "zone" }, greeting, make("div", { class: "row" }, files, choose, models, status));
   const report = make("div", { id: "report" });
   const folder = make("div", { class: "folder" });
-  root.replaceChildren(zone, tray, status, report, folder);
 
-  const pictures = [];
   const live = sightline.liveReport(report, status, {
-    model: () => captioner,
-    seen(picture, data) {
-      picture.image?.setAttribute("src", data.picture.source);
-      picture.image?.removeAttribute("hidden");
-      picture.label.textContent = data.caption.text;
+    model,
+    seen: (picture, data) => tray.seen(picture, data),
+    ended: (picture, problem) => tray.ended(picture, problem),
+  });
+  const tray = sightline.tray({
+    model,
+    hold: live.isEarly, // until the open picture has its verdicts, it comes first
+    open(picture) {
+      greeting.hidden = true;
+      report.replaceChildren();
+      live.open(picture);
     },
   });
-  const open = (picture) => {
-    greeting.hidden = true;
-    for (const other of pictures) other.button.setAttribute("aria-pressed", String(other === picture));
-    report.replaceChildren();
-    live.open(picture);
-  };
-  const entry = (picture, source) => {
-    picture.image = make("img", { alt: "", src: source, onerror: () => { picture.image.hidden = true; } }); // a browser may not know HEIC
-    picture.label = make("span", {}, picture.name);
-    picture.button = make("button", { type: "button", "aria-pressed": "false", onclick: () => open(picture) }, picture.image, picture.label);
-    return make("li", {}, picture.button);
-  };
-  const add = (chosen) => {
-    const some = chosen.filter(({ size }) => size).map((file) => ({ name: file.name || "pasted picture", file }));
-    for (const picture of some) {
-      pictures.push(picture);
-      tray.append(entry(picture, URL.createObjectURL(picture.file)));
-    }
-    if (some.length) open(some[0]);
-  };
+  root.replaceChildren(zone, tray.list, tray.background, report, folder);
 
   // The folder that the server was started with.
   if (about.folder.length) {
@@ -60,12 +45,7 @@
     const shown = 60;
     const list = make("ul", { class: "tray wide" });
     const grow = (from) => {
-      for (const picture of all.slice(from, from + shown)) {
-        pictures.push(picture);
-        const item = entry(picture, `/desk/thumbnails/${picture.number}`);
-        picture.image.setAttribute("loading", "lazy");
-        list.append(item);
-      }
+      for (const picture of all.slice(from, from + shown)) list.append(tray.entry(picture, `/desk/thumbnails/${picture.number}`));
       if (from + shown < all.length) {
         const button = make("button", { type: "button", class: "plain", onclick: () => { button.remove(); grow(from + shown); } }, `Show more of ${all.length + about.more}`);
         folder.append(button);
@@ -77,13 +57,13 @@
 
   document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
   document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
-  document.addEventListener("drop", (event) => {
+  document.addEventListener("drop", async (event) => {
     event.preventDefault();
     document.body.classList.remove("dropping");
-    add([...event.dataTransfer.files]);
+    tray.add(await sightline.filesOf(event.dataTransfer));
   });
   document.addEventListener("paste", (event) => {
     const pasted = [...(event.clipboardData?.files ?? [])];
-    if (pasted.length) { event.preventDefault(); add(pasted); }
+    if (pasted.length) { event.preventDefault(); tray.add(pasted); }
   });
 })();

@@ -1,5 +1,11 @@
 "use strict";
 
+/** What went wrong, as a sentence. A fetch fails with a TypeError if nobody answers. */
+sightline.sentenceOf = (error) => {
+  const text = error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!…]$/.test(text) ? "" : "."}`;
+};
+
 /** Ask the server; with a body, tell it something. What goes wrong is an Error with one sentence. */
 sightline.ask = async (path, body) => {
   let response;
@@ -9,10 +15,13 @@ sightline.ask = async (path, body) => {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-  } catch {
-    throw Object.assign(new Error("The server does not answer. Is it still running?"), { status: 0 });
+  } catch (error) {
+    throw Object.assign(new Error(sightline.sentenceOf(error)), { status: 0 });
   }
   const content = await response.json().catch(() => ({}));
-  if (!response.ok) throw Object.assign(new Error(content.detail ?? `The server says ${response.status}.`), { status: response.status });
+  if (!response.ok) {
+    const problem = new Error(content.detail ?? `the server says ${response.status}`);
+    throw Object.assign(new Error(sightline.sentenceOf(problem)), { status: response.status });
+  }
   return content;
 };

@@ -1,13 +1,35 @@
 "use strict";
 
-/** A report of one picture that a server computes: it grows, can be cancelled, and asked again. */
-sightline.liveReport = (root, status, { model, seen }) => {
+/** What names a picture to the server: its key, its file, or its number in the folder. */
+sightline.formOf = (picture, model) => {
+  const fields = new FormData();
+  if (picture.kept) fields.append("kept", picture.kept);
+  else if (picture.file) fields.append("image", picture.file, picture.name);
+  else fields.append("number", String(picture.number));
+  fields.append("model", model);
+  return fields;
+};
+
+/** Ask about a picture. The server keeps only a few: one that it no longer has is sent again. */
+sightline.askAbout = async (path, picture, form, signal) => {
+  const answer = await fetch(path, { method: "POST", body: form(), signal });
+  if (answer.status !== 410) return answer;
+  picture.kept = null;
+  return fetch(path, { method: "POST", body: form(), signal });
+};
+
+/**
+ * A report of one picture that a server computes: it grows, can be cancelled, and asked again.
+ * `seen` is told the picture and the data whenever its caption or verdicts have come, `ended` when
+ * nothing more comes, with the problem if there was one.
+ */
+sightline.liveReport = (root, status, { model, seen, ended }) => {
   const { make } = sightline;
   let picture = null; // { name, file or number, kept }
   let asked = { caption: null, why_not: [], methods: [] };
   let running = null; // what cancels the request under way
   let [data, state, beam] = [null, null, []];
-  let own = null; // the captioner's first caption
+  let early = false; // its verdicts have not come yet
 
   // --- the caption: edited, or another of the beam ---------------------------------------------
   const field = make("input", { type: "text", id: "edit", autocomplete: "off", maxlength: 600,
@@ -32,11 +54,18 @@ sightline.liveReport = (root, status, { model, seen }) => {
   };
 
   // --- progress ----------------------------------------------------------------------------------
+  const saying = make("span", { role: "status" }); // told once, and not with every step of the bar
+  const bar = make("progress", { "aria-label": "Progress" });
+  const cancel = make("button", { type: "button", class: "plain", onclick: () => running?.abort() }, "Cancel");
+  status.replaceChildren(saying, bar, cancel);
   const tell = (text, { done = null, of = null, problem = false } = {}) => {
-    const bar = of ? make("progress", { max: of, value: done, "aria-label": "Progress" }) : null;
-    const cancel = of ? make("button", { type: "button", class: "plain", onclick: () => running?.abort() }, "Cancel") : null;
-    status.replaceChildren(...(text ? [make("span", { class: problem ? "problem" : null }, text), bar, cancel].filter(Boolean) : []));
+    if (saying.textContent !== (text ?? "")) saying.textContent = text ?? "";
+    saying.classList.toggle("problem", problem);
+    status.classList.toggle("idle", !text);
+    bar.hidden = cancel.hidden = !of || !text;
+    if (of) Object.assign(bar, { max: of, value: done });
   };
+  tell(null);
 
   // --- showing -------------------------------------------------------------------------------------
   const show = () => {
@@ -64,11 +93,7 @@ sightline.liveReport = (root, status, { model, seen }) => {
 
   // --- asking --------------------------------------------------------------------------------------
   const form = (methods) => {
-    const fields = new FormData();
-    if (picture.kept) fields.append("kept", picture.kept);
-    else if (picture.file) fields.append("image", picture.file, picture.name);
-    else fields.append("number", String(picture.number));
-    fields.append("model", model());
+    const fields = sightline.formOf(picture, model());
     if (asked.caption) fields.append("caption", asked.caption);
     for (const word of asked.why_not) fields.append("why_not", word);
     for (const method of methods) fields.append("method", method);
@@ -80,13 +105,10 @@ sightline.liveReport = (root, status, { model, seen }) => {
     running?.abort();
     const mine = (running = new AbortController());
     let failed = true;
+    let problem = null;
     tell("Sending the picture", { done: 0, of: 1 });
     try {
-      let answer = await fetch("/desk/explain", { method: "POST", body: form(methods), signal: mine.signal });
-      if (answer.status === 410) { // the server keeps only a few
-        picture.kept = null;
-        answer = await fetch("/desk/explain", { method: "POST", body: form(methods), signal: mine.signal });
-      }
+      const answer = await sightline.askAbout("/desk/explain", picture, () => form(methods), mine.signal);
       if (!answer.ok) throw new Error((await answer.json()).detail);
       for await (const line of sightline.lines(answer.body)) {
         if (line.problem) throw new Error(line.problem);
@@ -99,13 +121,15 @@ sightline.liveReport = (root, status, { model, seen }) => {
     } catch (error) {
       if (mine !== running) return; // another question took its place
       if (error.name === "AbortError") tell("Cancelled. What was found so far is shown.");
-      else tell(`${error.message}`, { problem: true });
+      else tell((problem = sightline.sentenceOf(error)), { problem: true });
     } finally {
       if (mine === running) {
+        early = false;
         if (data) data.growing = false;
         if (failed) state?.set({}); // still running: a method that is lacking is not asked for again
         running = null;
         if (!failed) state?.set({});
+        ended(picture, problem);
       }
     }
   };
@@ -124,6 +148,7 @@ sightline.liveReport = (root, status, { model, seen }) => {
         seen(picture, data);
       }
       if (line.checked) {
+        early = false;
         Object.assign(data, line.checked);
         show();
         seen(picture, data);
@@ -141,13 +166,14 @@ sightline.liveReport = (root, status, { model, seen }) => {
   return {
     /** Show a picture: `{ name, file }`, or `{ name, number }` of the folder. */
     open(chosen) {
-      picture = chosen;
+      [picture, data, early] = [chosen, null, true];
       asked = { caption: null, why_not: [], methods: [] };
       state = null;
       return ask({});
     },
     /** The same picture by another captioner. */
     again: () => picture && ask({ caption: null, why_not: [] }),
+    isEarly: () => early,
   };
 };
 
