@@ -1,10 +1,11 @@
 # `make demo` and `make test` need only python3 (3.11+), make and a package registry.
 # `make demo TORCH=cpu` takes torch without libraries for a GPU from PyTorch's own index.
+# `make demo HASHES=no` installs packages by version alone, from an index with builds of its own.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(PYTHON) tools/install.py $(VENV)
-TORCH_OPTION := $(if $(TORCH),--torch $(TORCH))
+OPTIONS := $(if $(TORCH),--torch $(TORCH)) $(if $(filter no,$(HASHES)),--no-hashes)
 
 .PHONY: demo test test-all lint site clean
 
@@ -30,11 +31,11 @@ site: $(VENV)/installed-dev
 
 # Installed once; again when what is to be installed changes.
 $(VENV)/installed: pyproject.toml constraints.txt
-	@$(INSTALL) '.[train,heic]' $(TORCH_OPTION)
+	@$(INSTALL) '.[train,heic]' $(OPTIONS)
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	@$(INSTALL) '.[dev]' $(TORCH_OPTION)
+	@$(INSTALL) '.[dev]' $(OPTIONS)
 	@touch $@
 
 clean:

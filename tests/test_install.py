@@ -1,24 +1,27 @@
-"""What `make` installs: the small torch if asked for, a notice if not, what is there already."""
+"""What `make` installs: checked by hashes; the small torch if asked for, and a notice if not."""
 
-import importlib.util
+import doctest
+import hashlib
+import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-_spec = importlib.util.spec_from_file_location("install", ROOT / "tools" / "install.py")
-assert _spec is not None
-assert _spec.loader is not None
-install = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(install)
+sys.path.append(str(ROOT / "tools"))
+import install  # noqa: E402
+import lock  # noqa: E402
+
+CONSTRAINTS = install.CONSTRAINTS.read_text("utf-8")
 
 
 def test_the_index_of_pytorch_is_contacted_only_if_asked() -> None:
-    small = install.pip("python", ".", "constraints.txt", "cpu")
-    usual = install.pip("python", ".", "constraints.txt", "")
+    small = install.pip("python", ".", "cpu", built_here=True)
+    usual = install.pip("python", ".", "", built_here=True)
     assert small[small.index("--extra-index-url") + 1] == install.CPU_INDEX
     assert not any("index" in argument for argument in usual)
     assert [argument for argument in small if argument not in usual] == [
@@ -54,13 +57,12 @@ def test_the_sizes_are_those_of_the_page() -> None:
     assert f"{fetched['torch, with libraries for a GPU'] / 1000:.1f} GB" == install.SIZE
 
 
-def test_an_installed_torch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    assert "\ntorch==" in install.constraints_for("")
-    assert "\ntorch==" in install.constraints_for("2.1.0")  # too old to be used
-    kept = install.constraints_for("2.9.1+cu126")
-    assert "torch==" not in kept
-    assert "\ntqdm==" in kept
+def test_an_installed_torch_is_kept() -> None:
+    for replaced in ("", "2.1.0"):  # none, and one that is too old to be used
+        assert any(pin.startswith("torch==") for pin in install.pins_for(CONSTRAINTS, replaced))
+    kept = install.pins_for(CONSTRAINTS, "2.9.1+cu126")
+    assert not any(pin.startswith("torch==") for pin in kept)
+    assert any(pin.startswith("tqdm==") for pin in kept)
 
 
 def test_the_versions_of_torch_are_those_of_the_package() -> None:
@@ -77,7 +79,9 @@ def test_make_passes_on_what_is_asked_for() -> None:
         return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     assert "--torch cpu" in commands("TORCH=cpu")
+    assert "--no-hashes" in commands("HASHES=no")
     assert "--torch" not in commands()
+    assert "--no-hashes" not in commands()
 
 
 @pytest.mark.parametrize("torch", ["cpu", ""])
@@ -91,4 +95,64 @@ def test_the_environment_is_told_of_the_index_only_if_asked(tmp_path: Path, torc
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     told = (tmp_path / "told").read_text()
     assert ".[train]" in told
+    assert told.index("--require-hashes") < told.index("--editable")
     assert (install.CPU_INDEX in told) == (torch == "cpu")
+
+
+def test_every_package_has_hashes() -> None:
+    entries = re.split(r"^(?=[\w.-]+==)", CONSTRAINTS, flags=re.MULTILINE)[1:]
+    assert len(entries) == len(install.read_pins(CONSTRAINTS)) > 200
+    without = [each.split()[0] for each in entries if not re.search(r"sha256:[0-9a-f]{64}\b", each)]
+    assert without == []
+
+
+def test_every_package_that_is_needed_is_locked() -> None:
+    """As the installed ones say: a new dependency needs a line in constraints.txt."""
+    demo, everything = (
+        {install.normal(pin.split("==")[0]) for pin in install.read_pins(part)}
+        for part in (
+            install.hashed_part(CONSTRAINTS, everything=False, own_build=False),
+            install.hashed_part(CONSTRAINTS, everything=True, own_build=False),
+        )
+    )
+    assert lock.needed(["sightline[train,heic]", *lock.BUILD]) <= demo
+    assert lock.needed(["sightline[dev]"]) <= everything
+    assert "pytest" in everything - demo, "the demo is installed without what tests need"
+    assert "wandb" not in everything
+
+
+def test_a_torch_of_its_own_name_is_left_to_pip() -> None:
+    whole = install.hashed_part(CONSTRAINTS, everything=False, own_build=False)
+    rest = install.hashed_part(CONSTRAINTS, everything=False, own_build=True)
+    assert [p for p in install.read_pins(whole) if p not in install.read_pins(rest)] == [
+        pin for pin in install.read_pins(whole) if pin.startswith("torch==")
+    ]
+    assert rest.count("sha256:") < whole.count("sha256:")
+
+
+def test_a_file_with_another_hash_is_not_installed(tmp_path: Path) -> None:
+    wheel = tmp_path / "parcel-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("parcel.py", "")
+        archive.writestr("parcel-1.dist-info/METADATA", "Name: parcel\nVersion: 1\n")
+        archive.writestr("parcel-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr("parcel-1.dist-info/RECORD", "")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    sources = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
+    target = tmp_path / "installed"
+    for tampered in (True, False):
+        line = f"parcel==1 --hash=sha256:{digest[::-1] if tampered else digest}\n"
+        (tmp_path / "requirements.txt").write_text(line)
+        done = subprocess.run(
+            install.pip_hashed(sys.executable, str(tmp_path / "requirements.txt")),
+            env={**os.environ, **sources, "PIP_TARGET": str(target)}, capture_output=True,
+        )  # fmt: skip
+        assert (done.returncode != 0) == tampered, done.stderr
+        assert (target / "parcel.py").exists() != tampered
+
+
+@pytest.mark.parametrize("tool", [install, lock])
+def test_the_examples_of_the_tools_are_right(tool) -> None:
+    results = doctest.testmod(tool)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 TOOL = Path(__file__).parents[1] / "tools" / "licences.py"
 sys.path.insert(0, str(TOOL.parent))
 
-from licences import is_allowed, licence_of  # noqa: E402
+from licences import is_allowed, licence_of, not_installed  # noqa: E402
 
 
 class Fields(dict):
@@ -30,6 +30,12 @@ def test_a_licence_is_found_in_whichever_field_it_is():
     assert licence_of(Fields(classifier)) == "BSD-3-Clause"
     assert licence_of(Fields({"Name": "x", "License": "GNU GPL\nversion 3"})) == "GNU GPL"
     assert licence_of(Fields({"Name": "x", "License": "UNKNOWN"})) == ""
+
+
+def test_extras_that_are_not_installed_are_checked_too():
+    rows = not_installed([("Wandb", "1", "MIT")], ["wandb==1", "atheris==3", "newcomer==1"])
+    assert rows == [("atheris", "3", "Apache-2.0"), ("newcomer", "1", "")]
+    assert not is_allowed(rows[1][2])
 
 
 def test_what_is_installed_is_allowed_and_can_be_listed(tmp_path):
