@@ -57,11 +57,12 @@ SILENT = {
     "pycocoevalcap": "BSD-2-Clause",  # that of coco-caption, which it packages
 }
 
-# Packages of extras that `make test` does not install (wandb, fuzz), as their pages say.
+# Packages of extras that not every environment has (wandb, fuzz, the build), as their pages say.
 NOT_INSTALLED = {
     "atheris": "Apache-2.0",
     "cwevals": "Apache-2.0",
     "distro": "Apache-2.0",
+    "editables": "MIT",
     "googleapis-common-protos": "Apache-2.0",
     "opentelemetry-exporter-http-transport": "Apache-2.0",
     "opentelemetry-exporter-otlp-common": "Apache-2.0",
