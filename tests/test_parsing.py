@@ -1,15 +1,23 @@
-"""JSON and YAML from outside: plain finite values, or one line."""
+"""JSON, YAML and CSV from outside: plain finite values, or one line."""
 
 import contextlib
 import json
 import math
+import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.errors import ConfigError, DataError, SightlineError
-from sightline.parsing import DEPTH, parse_json, parse_yaml, read_json
+from sightline.parsing import (
+    DEPTH,
+    parse_json,
+    parse_yaml,
+    read_csv,
+    read_json,
+    read_json_lines,
+)
 
 PLAIN = st.recursive(
     st.none()
@@ -97,3 +105,33 @@ def test_messages_have_an_end():
     assert len(message) < 1300
     assert message.startswith("begin é")
     assert message.endswith("é end")
+
+
+def test_lines_are_read_one_by_one_and_a_bad_one_is_named(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n[1, 2]\n{"a": NaN}\n')
+    lines = read_json_lines(path)
+    assert next(lines) == (f"{path}, line 1", {"a": 1})
+    assert next(lines)[1] == [1, 2]
+    with pytest.raises(DataError, match="line 3: not JSON"):
+        next(lines)
+
+
+def test_tables_have_a_cell_for_each_column(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("\ufeffimage\tcaption\n1.jpg\n\n2.jpg\ta dog\tmore\n", "utf-8")
+    names, rows = read_csv(path, "\t")
+    assert names == ["image", "caption"]
+    assert list(rows) == [["1.jpg", ""], ["2.jpg", "a dog"]]
+    path.write_bytes(b"image\n\xff\n")
+    with pytest.raises(DataError, match="cannot be read as CSV in UTF-8"):
+        list(read_csv(path)[1])
+    with pytest.raises(DataError, match="cannot be read"):
+        read_csv(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize("read", [read_csv, lambda path: next(read_json_lines(path))])
+def test_a_pipe_is_no_table(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="not a regular file"):
+        read(tmp_path / "pipe")

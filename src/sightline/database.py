@@ -75,19 +75,25 @@ class Database:
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
         """What a query finds."""
         with self._lock:
-            return self._connection.execute(query, values).fetchall()
+            try:
+                return self._connection.execute(query, values).fetchall()
+            except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+                raise DataError(f"{self.path}: cannot be read ({error}); move it away") from None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Any]:
         """A transaction; gives the function that executes a statement."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection.execute
-            except BaseException:
-                self._connection.execute("ROLLBACK")
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise DataError(f"{self.path}: cannot be written ({error})") from None
                 raise
-            self._connection.execute("COMMIT")
 
     def close(self) -> None:
         with self._lock:

@@ -22,6 +22,7 @@ from sightline.errors import ConfigError
 MEGABYTE = 1_000_000
 CONFIG_BYTES = 8 * MEGABYTE  # a recipe, or a checkpoint's configuration with its vocabulary
 DATA_BYTES = 2_000 * MEGABYTE  # COCO's largest caption or box file has 470 megabytes
+ANY_SIZE = 1 << 62  # of a file that is read piece by piece
 
 
 def cache_folder() -> Path:

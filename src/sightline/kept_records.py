@@ -1,21 +1,39 @@
 """Records of long work: each is on disk when it is made, and none is made twice."""
 
 import json
+import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sightline.config import from_dict
 from sightline.errors import ConfigError, DataError
-from sightline.files import atomic_write
+from sightline.files import DATA_BYTES, atomic_write
+from sightline.parsing import parse_json, read_text
 
 Record = dict[str, Any]
 """What one piece of work gave, as plain JSON."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A line of the file."""
+
+    task: str
+    record: dict[str, Any]
+    crc32: int | None = None
+
+
+def _checksum(task: str, record: Record) -> int:
+    return zlib.crc32(json.dumps([task, record]).encode())
 
 
 class KeptRecords:
     """A file with a line for each finished piece of work, below a line that says of what.
 
     `about` says what the work is done on. A file that holds the records of other work is refused. A
-    last line that was cut off is taken away.
+    last line that was cut off is taken away. Each line has a checksum, so that a record is the one
+    that was made; files of 0.2 have none.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "measurements.jsonl"
@@ -26,24 +44,26 @@ class KeptRecords:
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         self.path = path
-        header = json.dumps(about)
-        lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
-        whole = [line for line in lines if line.endswith("\n")]
-        if whole and whole[0].strip() != header:
+        header = json.dumps({"checksums": "crc32", **about})
+        text = read_text(path, DATA_BYTES, DataError) if path.exists() else ""
+        *whole, half = text.split("\n")
+        has_checksums = not whole or whole[0].strip() == header
+        if not has_checksums and whole[0].strip() != json.dumps(about):
             raise ConfigError(
                 f"{path}: holds measurements of other captioners, data or options; choose another "
                 "folder, or delete this file"
             )
-        if not whole or len(whole) < len(lines):
+        if not whole or half:
             with atomic_write(path) as file:
-                file.writelines(whole or [header + "\n"])
+                file.writelines(f"{line}\n" for line in whole or [header])
         self._records: dict[str, Record] = {}
         for number, line in enumerate(whole[1:], 2):
-            try:
-                kept = json.loads(line)
-                self._records[kept["task"]] = kept["record"]
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"{path}, line {number}: is not a measurement") from None
+            where = f"{path}, line {number}"
+            content = parse_json(line, where, DataError, allow_nan=True)
+            kept = from_dict(_Kept, content, where, error=DataError, joint=": ")
+            if has_checksums and kept.crc32 != _checksum(kept.task, kept.record):
+                raise DataError(f"{where}: is damaged; delete that line, and it is made again")
+            self._records[kept.task] = kept.record
 
     def __contains__(self, key: str) -> bool:
         return key in self._records
@@ -55,4 +75,5 @@ class KeptRecords:
         """Keep a record under a key that is unique in this work, and the same on resuming."""
         self._records[key] = record
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"task": key, "record": record}) + "\n")
+            line = {"task": key, "record": record, "crc32": _checksum(key, record)}
+            file.write(json.dumps(line) + "\n")

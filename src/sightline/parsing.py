@@ -1,9 +1,11 @@
-"""JSON and YAML from outside, as plain values, within bounds.
+"""JSON, YAML and CSV from outside, as plain values, within bounds.
 
 What these functions give holds finite numbers, text, lists and groups of keys, nested no deeper
 than `DEPTH`. What the values must be is said by dataclasses (`sightline.config`).
 """
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ from typing import Any, NoReturn
 
 import yaml
 
-from sightline.errors import ConfigError, SightlineError
-from sightline.files import CONFIG_BYTES, read_bytes
+from sightline.errors import ConfigError, DataError, SightlineError
+from sightline.files import ANY_SIZE, CONFIG_BYTES, open_regular, read_bytes
 
 DEPTH = 40  # lists and groups inside one another
+_LINE = 64_000_000  # bytes of a line, letters of a cell: a picture may be in it
 _DIGITS = 300  # of a whole number
 
 
@@ -36,7 +39,13 @@ def read_json(
     return parse_json(read_text(path, limit, error), str(path), error)
 
 
-def parse_json(text: str | bytes, where: str, error: type[SightlineError] = ConfigError) -> Any:
+def parse_json(
+    text: str | bytes,
+    where: str,
+    error: type[SightlineError] = ConfigError,
+    *,
+    allow_nan: bool = False,
+) -> Any:
     """The content of JSON text; `where` begins the message of an error.
 
     >>> parse_json('{"beam": NaN}', "options.json")
@@ -44,7 +53,8 @@ def parse_json(text: str | bytes, where: str, error: type[SightlineError] = Conf
     sightline.errors.ConfigError: options.json: not JSON (NaN is not a number)
     """
     try:
-        content = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole_number)
+        constant = float if allow_nan else _refuse_constant
+        content = json.loads(text, parse_constant=constant, parse_int=_whole_number)
     except json.JSONDecodeError as reason:
         place = f"line {reason.lineno}, column {reason.colno}"
         raise error(f"{where}: not JSON ({reason.msg} at {place})") from None
@@ -54,6 +64,62 @@ def parse_json(text: str | bytes, where: str, error: type[SightlineError] = Conf
         raise error(f"{where}: not JSON ({str(reason).partition(':')[0]})") from None
     _check_depth(content, where, error)
     return content
+
+
+def read_json_lines(
+    path: Path, error: type[SightlineError] = DataError
+) -> Iterator[tuple[str, Any]]:
+    """What each line of a file holds, one line in memory at a time, after where it is.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> _ = path.write_text('{"caption": "a dog"}\\n')
+    >>> [row for where, row in read_json_lines(path)]
+    [{'caption': 'a dog'}]
+    """
+    try:
+        with open_regular(path, ANY_SIZE) as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LINE + 1), b""), 1):
+                where = f"{path}, line {number}"
+                if len(line) > _LINE:
+                    raise error(f"{where}: is longer than {_LINE} bytes")
+                yield where, parse_json(line, where, error)
+    except OSError as reason:
+        raise error(f"{path}: cannot be read ({reason.strerror})") from None
+
+
+def read_csv(
+    path: Path, delimiter: str = ",", error: type[SightlineError] = DataError
+) -> tuple[list[str], Iterator[list[str]]]:
+    """The names of a table's columns, and its rows, one in memory at a time: a cell for each name.
+
+    Cells that a row lacks are empty, and those behind the last name are left out.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("image,caption\\n1.jpg\\n")
+    >>> names, rows = read_csv(path)
+    >>> [dict(zip(names, row)) for row in rows]
+    [{'image': '1.jpg', 'caption': ''}]
+    """
+    rows = _csv_rows(path, delimiter, error)
+    names = next(rows, [])
+    width = len(names)
+    return names, ((row + [""] * width)[:width] for row in rows if row)
+
+
+def _csv_rows(path: Path, delimiter: str, error: type[SightlineError]) -> Iterator[list[str]]:
+    csv.field_size_limit(_LINE)
+    try:
+        with (
+            open_regular(path, ANY_SIZE) as file,
+            io.TextIOWrapper(file, "utf-8-sig", newline="") as text,
+        ):
+            yield from csv.reader(text, delimiter=delimiter)
+    except OSError as reason:
+        raise error(f"{path}: cannot be read ({reason.strerror})") from None
+    except (csv.Error, UnicodeDecodeError) as reason:
+        raise error(f"{path}: cannot be read as CSV in UTF-8 ({reason})") from None
 
 
 def _whole_number(digits: str) -> int:

@@ -25,15 +25,6 @@ def captioner(request):
     return sightline.wrap(*tiny(request.param))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("captioners") / "tiny"
-    model, (image_processor, tokenizer) = tiny("blip")
-    for part in (model, image_processor, tokenizer):
-        part.save_pretrained(path)
-    return path
-
-
 def test_a_words_probability_is_the_product_of_its_pieces(captioner, picture):
     read = captioner.read(picture, "a dog barks")
     assert [word.text for word in read.words] == ["a", "dog", "barks"]

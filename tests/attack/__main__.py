@@ -1,6 +1,7 @@
 """`python -m attack [pictures|files|kill|disk|fuzz] [--cases N] [--hours H] [--seed S]`."""
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -8,13 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
+from attack import servers
 from attack.commands import load_commands
 from attack.disk import TROUBLES, Bench, disturb
 from attack.kills import TARGETS, Workshop, kill_until_done
 from attack.law import Case, Failure, judge
 from attack.pictures import picture_case
-from attack.tampering import make_targets, tampering_case
+from attack.tampering import make_targets, tampered, tampering_case
+from attack.target import Target
 
+FAILED = Path("attack-failed")
 BATCH = 200  # cases to a worker
 CASES, KILLS, DISTURBED = 2000, 300, 12
 Row = tuple[str, int, list[Failure]]  # what was attacked, how often, and what broke
@@ -26,7 +30,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, help="cases of each kind (2,000), or kills (300)")
     parser.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--only", choices=[*TARGETS], help="kill this alone")
+    parser.add_argument("--only", choices=[*TARGETS, servers.NAME], help="kill this alone")
     options = parser.parse_args()
     table: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
@@ -35,7 +39,9 @@ def main() -> None:
         if options.what in (None, "files"):
             targets = make_targets(Path(folder))
             make = lambda seed: tampering_case(targets, seed)  # noqa: E731
-            table.append(("tampered files", *_attack(make, options, Path(folder))))
+            tried, failures = _attack(make, options, Path(folder))
+            table.append(("tampered files", tried, failures))
+            _save(failures, targets)
         if options.what == "kill":
             table += _kill(Path(folder), options)
         if options.what == "disk":
@@ -53,6 +59,16 @@ def main() -> None:
     sys.exit(any(failures for _, _, failures in table))
 
 
+def _save(failures: list[Failure], targets: dict[str, Target]) -> None:
+    """The files that broke the law, to be kept in tests/attack/saved when that is mended."""
+    for failure in failures:
+        if match := re.fullmatch(r"file (\d+) \((.*)\)", failure.name):
+            FAILED.mkdir(exist_ok=True)
+            file = FAILED / f"{match[2]}--{match[1]}"
+            file.write_bytes(tampered(targets, int(match[1])))
+            print(f"kept as {file}", file=sys.stderr)
+
+
 def _kill(folder: Path, options: argparse.Namespace) -> list[Row]:
     """A row for each command that is killed."""
     load_commands()
@@ -66,6 +82,11 @@ def _kill(folder: Path, options: argparse.Namespace) -> list[Row]:
         kills = max(1, round(share * (options.cases or KILLS)))
         random = Random(f"{options.seed} {name}")
         rows.append((f"kills of {name}", *kill_until_done(workshop, name, kills, random)))
+    if options.only in (None, servers.NAME):
+        share = 1.0 if options.only else servers.SHARE
+        kills = max(1, round(share * (options.cases or KILLS)))
+        row = servers.kill_server(workshop, kills, Random(f"{options.seed} {servers.NAME}"))
+        rows.append((f"kills of {servers.NAME}", *row))
     return rows
 
 

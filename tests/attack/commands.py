@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 HANGS_AFTER = 180  # seconds without any work done: the machine may be busy otherwise
-_LOADED = ("caption", "train", "encode", "pack", "explain")
+_LOADED = ("caption", "train", "encode", "pack", "explain", "serve")
 
 
 def load_commands() -> None:
@@ -29,7 +29,8 @@ def load_commands() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # of processes that these start
     for name in ("sightline.cli.main", *(f"sightline.cli.{name}" for name in _LOADED)):
         importlib.import_module(name)
-    for name in ("sightline.training.loop", "lightning_fabric.strategies.ddp"):
+    others = ("sightline.training.loop", "lightning_fabric.strategies.ddp", "sightline.server.run")
+    for name in (*others, "sightline.server.opened"):
         importlib.import_module(name)
 
 

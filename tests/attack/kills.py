@@ -60,10 +60,10 @@ class Target:
 
 # Two processes import everything anew each time, so that a kill of them takes ten times as long.
 TARGETS = {
-    "training": Target(Workshop.train, 0.35),
+    "training": Target(Workshop.train, 0.3),
     "training on two": Target(Workshop.train_on_two, 0.05),
-    "encoding": Target(Workshop.encode, 0.3),
-    "bulk captioning": Target(Workshop.caption, 0.3),
+    "encoding": Target(Workshop.encode, 0.25),
+    "bulk captioning": Target(Workshop.caption, 0.25),
 }
 _COMPARED = (
     "*.safetensors", "history.jsonl", "vectors.f16", "index.bin", "checkpoints.json",

@@ -6,7 +6,6 @@ import io
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,8 +13,12 @@ from random import Random
 import numpy as np
 import torch
 
+from attack.brought import brought_files
+from attack.huggingface import huggingface_files
+from attack.kept import kept_files
 from attack.law import Case
-from attack.mutation import damage, damage_json
+from attack.mutation import damage, damage_json, damage_safetensors
+from attack.target import Target
 from sightline.checkpoint import (
     find_checkpoint,
     load_config,
@@ -37,25 +40,23 @@ from sightline.models.registry import create_model
 from sightline.recipe import load_recipe
 from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, load_classifier, save_classifier
+from sightline.support.familiarity import Familiarity, load_familiarity, save_familiarity
 from sightline.support.logistic import Logistic
+from sightline.support.word_detector import WordDetector
 from sightline.text.vocabulary import Vocabulary
 from sightline.training.run import Position
 
 SIZES = {"region_width": 4, "word_width": 4, "state_width": 4, "attention_width": 4}
-Damage = Callable[[bytes, Random], bytes]
-
-
-@dataclass(frozen=True)
-class Target:
-    """A file, how it is damaged, and what reads it."""
-
-    file: Path
-    damage: Damage
-    read: Callable[[], object]
 
 
 def make_targets(folder: Path) -> dict[str, Target]:
     """Whole files of every format, by name."""
+    return {**_captioning(folder), **brought_files(folder / "brought"),
+            **kept_files(folder / "kept"), **huggingface_files(folder / "hf")}  # fmt: skip
+
+
+def _captioning(folder: Path) -> dict[str, Target]:
+    """Checkpoints, runs, datasets, caches, features, weights."""
     run = _run(folder)
     checkpoint = run / "step-0000004"
     captions, boxes = _captions(folder)
@@ -68,8 +69,12 @@ def make_targets(folder: Path) -> dict[str, Target]:
         "config.json": (checkpoint / "config.json", damage_json, partial(_load, checkpoint)),
         "checkpoints.json": (run / "checkpoints.json", damage_json, partial(_load, run)),
         "model": (checkpoint / "model.safetensors", damage, partial(_load, checkpoint)),
-        "support": (checkpoint / "support.safetensors", damage,
+        "support": (checkpoint / "support.safetensors", damage_safetensors,
                     partial(load_classifier, checkpoint)),
+        "familiarity": (checkpoint / "familiarity.safetensors", damage_safetensors,
+                        partial(load_familiarity, checkpoint)),
+        "training": (checkpoint / "training.safetensors", damage_safetensors,
+                     partial(_resume, checkpoint)),
         "training.json": (checkpoint / "training.json", damage_json, partial(_resume, checkpoint)),
         "recipe": (recipe, damage, partial(load_recipe, recipe)),
         "recipe values": (folder / "recipe.json", damage_json,
@@ -91,16 +96,29 @@ def make_targets(folder: Path) -> dict[str, Target]:
 
 def tampering_case(targets: dict[str, Target], seed: int) -> Case:
     """The file of a seed, damaged, read, and put back."""
-    random = Random(seed)
-    name = random.choice(list(targets))
-    return Case(f"file {seed} ({name})", partial(_tamper, targets[name], random))
+    name = sorted(targets)[seed % len(targets)]
+    make = partial(tampered, targets, seed)
+    return Case(f"file {seed} ({name})", partial(_read_instead, targets[name], make))
 
 
-def _tamper(target: Target, random: Random) -> None:
-    whole = target.file.read_bytes()
+def saved_case(targets: dict[str, Target], file: Path) -> Case:
+    """A file that once broke the law: `NAME--NUMBER`, where NAME is its target's."""
+    target = targets[file.name.partition("--")[0]]
+    return Case(f"saved {file.name}", partial(_read_instead, target, file.read_bytes))
+
+
+def tampered(targets: dict[str, Target], seed: int) -> bytes:
+    """What a seed makes of a file."""
+    name = sorted(targets)[seed % len(targets)]
+    target = targets[name]
+    return target.damage(target.file.read_bytes(), Random(f"{name} {seed}"))
+
+
+def _read_instead(target: Target, make: Callable[[], bytes]) -> None:
+    content, whole = make(), target.file.read_bytes()
     status = target.file.stat()
     try:
-        target.file.write_bytes(target.damage(whole, random))
+        target.file.write_bytes(content)
         target.read()
     finally:
         target.file.write_bytes(whole)
@@ -156,7 +174,11 @@ def _run(folder: Path) -> Path:
     save_checkpoint(checkpoint, model, config, "# card\n", training=position)
     one = Logistic(np.zeros(1), np.ones(1), np.ones(1), 0.0)
     reference = Regions(torch.rand(2, 3, 6), torch.ones(2, 3) > 0, torch.rand(2, 3, 4))
-    save_classifier(checkpoint, SupportClassifier(("blank",), one, 0.8, 0.3, reference))
+    parts = (torch.zeros(1), torch.zeros(2, 12), torch.zeros(2), torch.zeros(1, 2), torch.zeros(1))
+    detector = WordDetector(("dog",), *parts)
+    classifier = SupportClassifier(("blank",), one, 0.8, 0.3, reference, detector)
+    save_classifier(checkpoint, classifier)
+    save_familiarity(checkpoint, Familiarity(torch.zeros(6), 0.5))
     (run / "checkpoints.json").write_text('{"last": "step-0000004", "best": "step-0000004"}')
     recipe = {"data": {"path": "x"}, "optimizer": {"betas": [0.9, 0.99]}, "epochs": 3,
               "model": {"name": "soft_attention", "word_width": 8}, "seed": 1,

@@ -1,10 +1,13 @@
 """A little of each trouble, on every command."""
 
+from random import Random
+
 import pytest
 
 from attack.commands import Command, load_commands
 from attack.disk import NAMES, TROUBLES, Bench, Broken, can_mount, disturb
 from attack.kills import Workshop, contents, kill_until_done
+from attack.servers import kill_server
 
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("attack")]
 
@@ -29,9 +32,13 @@ def test_nothing_is_lost(bench, trouble):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_killed_commands_end_with_the_same_bytes(workshop, name):
-    from random import Random
-
     kills, failures = kill_until_done(workshop, name, 3, Random(1))
+    assert kills >= 3
+    assert failures == []
+
+
+def test_a_killed_server_loses_nothing(workshop):
+    kills, failures = kill_server(workshop, 3, Random(1))
     assert kills >= 3
     assert failures == []
 

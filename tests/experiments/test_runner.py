@@ -83,7 +83,7 @@ def test_measurements_of_something_else_are_refused(tmp_path):
         run(tmp_path, fail_at=50)
     with (tmp_path / "measurements.jsonl").open("a") as file:
         file.write("{}\n")
-    with pytest.raises(DataError, match=r"measurements.jsonl, line 6: is not a measurement"):
+    with pytest.raises(DataError, match=r"measurements.jsonl, line 6: 'task' is missing"):
         run(tmp_path)
 
 

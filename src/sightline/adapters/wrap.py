@@ -16,10 +16,12 @@ from torch.nn import functional
 from sightline.adapters.encoder import AdaptedEncoder
 from sightline.adapters.families import FAMILIES
 from sightline.adapters.family import Family
+from sightline.adapters.folder import check_folder, check_size
 from sightline.adapters.model import AdaptedModel
 from sightline.adapters.vocabulary import PieceVocabulary
-from sightline.errors import CheckpointError, ConfigError
+from sightline.errors import CheckpointError, ConfigError, SightlineError
 from sightline.extras import require
+from sightline.files import expand
 
 _SPELLED_OUT = {"NewGELUActivation", "FastGELUActivation", "GELUTanh"}
 Parts = tuple[AdaptedEncoder, AdaptedModel, PieceVocabulary]
@@ -180,34 +182,60 @@ def load_parts(name: str, prompt: str | None = None) -> Parts:
     require("transformers", "a captioner of transformers")
     import transformers
 
-    folder = Path(name).expanduser()
+    folder = expand(name)
     if not folder.is_dir() and (name.startswith((".", "/", "~")) or name.count("/") != 1):
         raise CheckpointError(f"hf:{name}: there is no such folder")
     where = str(folder) if folder.is_dir() else name
+    if folder.is_dir():
+        check_folder(folder)
     config = _load(where, transformers.AutoConfig)
-    architectures = getattr(config, "architectures", None) or []
-    kind = next((getattr(transformers, a) for a in architectures if hasattr(transformers, a)), None)
-    kind = kind or transformers.AutoModelForImageTextToText
+    named = _class_of(config)
+    kind = named or transformers.AutoModelForImageTextToText
     if config.model_type not in FAMILIES:
         raise CheckpointError(
             f"hf:{name}: a model of the type '{config.model_type}'; captioners that Sightline can "
             f"adapt are {', '.join(sorted(FAMILIES))}"
         )
+    if folder.is_dir():
+        with _one_line(where), _quiet(), torch.device("meta"):
+            empty = named(config) if named else kind.from_config(config)
+        check_size(folder, empty)
     model = _load(where, kind, dtype=torch.float32, use_safetensors=True)
     if FAMILIES[config.model_type].prompted:
-        return adapt(model, _load(where, transformers.AutoProcessor), prompt)
-    pair = (
-        _load(where, kind) for kind in (transformers.AutoImageProcessor, transformers.AutoTokenizer)
-    )
-    return adapt(model, tuple(pair), prompt)
+        processor = _load(where, transformers.AutoProcessor)
+    else:
+        kinds = (transformers.AutoImageProcessor, transformers.AutoTokenizer)
+        processor = tuple(_load(where, kind) for kind in kinds)
+    with _one_line(where):
+        return adapt(model, processor, prompt)
+
+
+def _class_of(config: Any) -> Any:
+    """The class of transformers that a configuration names; None, if it is not there."""
+    import transformers
+
+    names = getattr(config, "architectures", None)
+    for name in names if isinstance(names, list) else ():
+        kind = getattr(transformers, name, None) if isinstance(name, str) else None
+        if isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel):
+            return kind
+    return None
 
 
 def _load(where: str, kind: Any, **options: Any) -> Any:
     """A part of a captioner; what is wrong with it in one line."""
+    with _one_line(where), _quiet():
+        return kind.from_pretrained(where, trust_remote_code=False, **options)
+
+
+@contextlib.contextmanager
+def _one_line(where: str) -> Iterator[None]:
+    """Whatever transformers raises for files that are not as it expects, as one line."""
     try:
-        with _quiet():
-            return kind.from_pretrained(where, trust_remote_code=False, **options)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as error:
+        yield
+    except (SightlineError, MemoryError):
+        raise
+    except Exception as error:  # it checks little, so that the error may be of any kind
         reason = " ".join(str(error).split())
         if "trust_remote_code" in reason:
             raise CheckpointError(

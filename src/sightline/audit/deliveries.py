@@ -1,6 +1,5 @@
 """Captions that somebody delivered, from the files people have."""
 
-import csv
 import functools
 import os
 import re
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sightline.bulk.sources import PICTURES
-from sightline.bulk.tables import COLUMNS, import_parquet
+from sightline.bulk.tables import COLUMNS, open_parquet
 from sightline.data.fields import load_json, read_lines, read_text
 from sightline.data.readers import read_dataset
 from sightline.errors import DataError
-from sightline.parsing import parse_json
+from sightline.parsing import parse_json, read_csv
 
 # Columns and fields that hold captions in the files people have, the likeliest first.
 CAPTIONS = ("caption", "captions", "text", "description", "alt_text", "alt", "prediction")
@@ -22,6 +21,7 @@ NAMES = (*COLUMNS, "image_id", "id")
 TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
 Row = dict[str, Any]
+_LONGEST = 4000  # letters of a picture's name: systems have no longer paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,8 @@ def _of_rows(table: Path, images: Path) -> Iterator[GivenCaption]:
             name = name.get("path")
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
             raise DataError(f"{where}: names no picture")
+        if len(str(name)) > _LONGEST:
+            raise DataError(f"{where}: the name of its picture has over {_LONGEST:,} letters")
         texts = texts if isinstance(texts, list) else [texts]
         if not all(isinstance(text, str | None) for text in texts):
             raise DataError(f"{where}: its caption is not a text")
@@ -123,28 +125,18 @@ def _rows(table: Path) -> Iterator[tuple[str, Row]]:
     elif suffix == ".parquet":
         yield from _parquet_rows(table)
     else:
-        try:
-            with table.open(encoding="utf-8-sig", newline="") as file:
-                for row in csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ","):
-                    yield f"{table}, a row", row
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise DataError(f"{table}: cannot be read as CSV in UTF-8 ({error})") from None
+        names, rows = read_csv(table, "\t" if suffix == ".tsv" else ",")
+        for number, row in enumerate(rows, 1):
+            yield f"{table}, row {number}", dict(zip(names, row, strict=True))
 
 
 def _parquet_rows(table: Path) -> Iterator[tuple[str, Row]]:
-    parquet = import_parquet()
-    import pyarrow
-
-    try:
-        with parquet.ParquetFile(table) as file:
-            names = file.schema_arrow.names
-            where = str(table)
-            columns = [_choose(where, names, NAMES), _choose(where, names, CAPTIONS)]
-            for batch in file.iter_batches(1024, columns=columns):
-                yield from ((where, row) for row in batch.to_pylist())
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{table}: cannot be read as Parquet ({reason})") from None
+    with open_parquet(table) as file:
+        names = file.schema_arrow.names
+        where = str(table)
+        columns = [_choose(where, names, NAMES), _choose(where, names, CAPTIONS)]
+        for batch in file.iter_batches(1024, columns=columns):
+            yield from ((where, row) for row in batch.to_pylist())
 
 
 def _object(row: Any, where: str) -> Row:
@@ -171,9 +163,9 @@ class _Pictures:
     def find(self, name: str) -> Path | None:
         """A path in the folder, a file name, a name without its ending, or COCO's number."""
         for path in (self.folder / name, self.folder / Path(name).name):
-            if path.is_file():
+            if os.path.isfile(path):  # (False also for names that no file can have)
                 return path
-        if re.fullmatch(r"\d+", name) and int(name) in self._numbered:
+        if re.fullmatch(r"[0-9]+", name) and int(name) in self._numbered:
             return self._numbered[int(name)]
         return self._by_name.get(name) or self._by_name.get(Path(name).name)
 
@@ -200,6 +192,6 @@ class _Pictures:
         """`000000000042.jpg` and `COCO_val2014_000000000042.jpg` are picture 42."""
         numbers: dict[int, Path] = {}
         for path in self._all:
-            if match := re.search(r"(?:^|_)(\d+)$", path.stem):
+            if match := re.search(r"(?:^|_)([0-9]+)$", path.stem):
                 numbers.setdefault(int(match[1]), path)
         return numbers

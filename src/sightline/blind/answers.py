@@ -5,14 +5,15 @@ import io
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sightline.blind.sheet import CHOICES, Choice, Shown, sheet
 from sightline.blind.study import Check, Pair, Rater, Study
+from sightline.config import Natural, Range, from_dict
 from sightline.database import Database
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, DataError
 
 ANSWERS = "answers.sqlite"
 _TABLES = """
@@ -51,6 +52,18 @@ class Rating:
     @property
     def is_check(self) -> bool:
         return isinstance(self.shown.of, Check)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A row of the file."""
+
+    rater: str
+    place: Natural
+    question: str
+    choice: Choice
+    seconds: float | None
+    at: Annotated[float, Range(0, 1e11)]  # seconds since 1970
 
 
 class Answers:
@@ -101,23 +114,32 @@ class Answers:
     def given(self, rater: Rater) -> dict[int, dict[str, Choice]]:
         """A rater's answers by place and question."""
         by_place: dict[int, dict[str, Choice]] = {}
-        for _, place, question, choice, _, _ in self._rows("WHERE rater = ?", (rater.name,)):
-            by_place.setdefault(place, {})[question] = choice
+        for answer in self._answers("WHERE rater = ?", (rater.name,)):
+            by_place.setdefault(answer.place, {})[answer.question] = answer.choice
         return by_place
 
     def ratings(self) -> list[Rating]:
         """The answer that counts of every rater to every question, in the order of the sheets."""
         last: dict[tuple[str, int, str], Rating] = {}
-        for rater, place, question, choice, seconds, at in self._rows():
-            shown = self.sheets[rater][place]
-            last[rater, place, question] = Rating(rater, shown, question, choice, seconds, at)
+        for given in self._answers():
+            key = (given.rater, given.place, given.question)
+            shown = self.sheets[given.rater][given.place]
+            last[key] = Rating(
+                given.rater, shown, given.question, given.choice, given.seconds, given.at
+            )
         return [last[key] for key in sorted(last, key=lambda key: key[:2])]
 
-    def _rows(self, where: str = "", values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _answers(self, where: str = "", values: tuple[Any, ...] = ()) -> Iterator["_Answer"]:
         if self._database is None:
-            return []
-        columns = "rater, place, question, choice, seconds, at"
-        return self._database.rows(f"SELECT {columns} FROM answers {where} ORDER BY id", values)
+            return
+        names = [field.name for field in fields(_Answer)]
+        query = f"SELECT {', '.join(names)} FROM answers {where} ORDER BY id"
+        file = str(self._database.path)
+        for row in self._database.rows(query, values):
+            given = from_dict(_Answer, dict(zip(names, row, strict=True)), file, error=DataError)
+            if given.place >= len(self.sheets.get(given.rater, ())):
+                raise DataError(f"{file}: an answer is to a pair that the study does not have")
+            yield given
 
 
 def export(answers: Answers, format: str) -> str:

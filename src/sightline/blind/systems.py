@@ -1,6 +1,5 @@
 """The captions of a system: from a file that it wrote, or made by a captioner now."""
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,8 +9,9 @@ from sightline.bulk.items import Item
 from sightline.captioner import Captioner
 from sightline.errors import DataError
 from sightline.evaluation.scorable import Id, read_results
+from sightline.parsing import read_csv
 
-_NUMBER = re.compile(r"(?:.*_)?0*([0-9]+)")  # COCO_val2014_000000000042, 000000000042
+_NUMBER = re.compile(r"(?:.*_)?0*([0-9]{1,18})")  # COCO_val2014_000000000042, 000000000042
 
 
 def captions_of(
@@ -51,17 +51,12 @@ def _read(path: Path) -> Iterator[tuple[Id, str]]:
     if path.suffix != ".csv":
         yield from ((name, captions[0]) for name, captions in read_results(path))
         return
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = reader.fieldnames or ()
-            name = next((c for c in ("path", "image", "image_id", "file_name") if c in columns), "")
-            if not name or "caption" not in columns:
-                raise DataError(f"{path}: needs the columns 'path' (or 'image') and 'caption'")
-            for row in reader:
-                yield row[name], row["caption"] or ""
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as CSV in UTF-8 ({error})") from None
+    columns, rows = read_csv(path)
+    name = next((c for c in ("path", "image", "image_id", "file_name") if c in columns), "")
+    if not name or "caption" not in columns:
+        raise DataError(f"{path}: needs the columns 'path' (or 'image') and 'caption'")
+    for row in rows:
+        yield row[columns.index(name)], row[columns.index("caption")]
 
 
 def _names(pictures: Sequence[Item]) -> dict[str, int]:

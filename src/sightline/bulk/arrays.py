@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
-from sightline.bulk.format import Format, read_json_lines
+from sightline.bulk.format import Format, read_rows
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Row
 from sightline.errors import DataError
-from sightline.files import atomic_write
+from sightline.files import DATA_BYTES, atomic_write
+from sightline.parsing import read_json
 
 
 class Array(Format):
@@ -41,19 +42,20 @@ class Array(Format):
         """The elements of the output as it was before this job."""
         if not self.output.exists():
             return []
-        try:
-            elements = json.loads(self.output.read_text("utf-8"))
-            for element in elements:
-                self.id_of(element)
-        except (ValueError, RecursionError, LookupError, TypeError):
-            raise DataError(f"{self.output}: not such a file; choose another output") from None
-        return list(elements)
+        elements = read_json(self.output, DATA_BYTES, DataError)
+        if not (isinstance(elements, list) and all(map(self.is_element, elements))):
+            raise DataError(f"{self.output}: not such a file; choose another output")
+        return elements
+
+    def is_element(self, element: Any) -> bool:
+        """Whether an element of an earlier output is one that `id_of` can be asked about."""
+        raise NotImplementedError
 
     def elements(self) -> Iterator[Row]:
         """What the output will hold: earlier pictures, and those of this job."""
-        new = {self._id_of_name(row["path"]) for row in read_json_lines(self.rows)}
+        new = {self._id_of_name(row["path"]) for row in read_rows(self.rows)}
         yield from (e for e in self.earlier() if self.id_of(e) not in new)
-        yield from (self.element(row) for row in read_json_lines(self.rows))
+        yield from (self.element(row) for row in read_rows(self.rows))
 
     def assemble(self) -> None:
         elements = self.elements()
@@ -77,6 +79,9 @@ class CocoResults(Array):
     def element(self, row: Row) -> Row:
         return {"image_id": image_id(row["path"]), "caption": row["caption"]}
 
+    def is_element(self, element: Any) -> bool:
+        return isinstance(element, dict) and isinstance(element.get("image_id"), int | str)
+
     def id_of(self, element: Row) -> str:
         return str(element["image_id"])
 
@@ -96,6 +101,10 @@ class LabelStudioTasks(Array):
     Its labelling configuration has an Image named `image` and a TextArea named `caption`. The
     score of a prediction is the mean support of the words that were checked.
     """
+
+    def is_element(self, element: Any) -> bool:
+        about = element.get("meta") if isinstance(element, dict) else None
+        return isinstance(about, dict) and isinstance(about.get("path"), str)
 
     def id_of(self, element: Row) -> str:
         return str(element["meta"]["path"])
@@ -142,12 +151,8 @@ class FiftyOneLabels(Format):
         """The two files as they were before this job."""
         content: dict[str, Any] = {"labels.json": {"labels": {}}, "data.json": {}}
         for name in content:
-            try:
-                content[name] = json.loads((self.output / name).read_text("utf-8"))
-            except FileNotFoundError:
-                pass
-            except (ValueError, RecursionError):
-                raise DataError(f"{self.output / name}: not JSON; choose another output") from None
+            if (self.output / name).exists():
+                content[name] = read_json(self.output / name, DATA_BYTES, DataError)
         labels = content["labels.json"]
         if not (isinstance(labels, dict) and isinstance(labels.get("labels"), dict)):
             raise DataError(
@@ -159,7 +164,7 @@ class FiftyOneLabels(Format):
 
     def assemble(self) -> None:
         labels, paths = self._earlier["labels.json"]["labels"], self._earlier["data.json"]
-        for row in read_json_lines(self.rows):
+        for row in read_rows(self.rows):
             uuid = f"{key_of(row['path']):016x}"
             path = row["path"]
             labels[uuid] = [fiftyone_label(row)]

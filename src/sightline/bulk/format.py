@@ -8,6 +8,7 @@ from typing import ClassVar
 from sightline.bulk.items import Item
 from sightline.bulk.records import Record, Row
 from sightline.errors import DataError
+from sightline.parsing import read_json_lines
 
 # Of each picture in an output: its name there, and the hash of its content where that is kept.
 Existing = Iterator[tuple[str, str | None]]
@@ -56,7 +57,7 @@ class Format:
 
     def read_rows(self) -> Existing:
         """The pictures in the rows file."""
-        for row in read_json_lines(self.rows):
+        for row in read_rows(self.rows):
             yield row["path"], row.get("sha256")
 
     def some_rows(self, numbers: Set[int]) -> Iterator[bytes]:
@@ -88,14 +89,11 @@ def json_line(row: Row) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"
 
 
-def read_json_lines(path: Path) -> Iterator[Row]:
-    """The objects of a file, one on each line."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                raise DataError(f"{path}: line {number} is not one of ours; choose another output")
-            yield row
+def read_rows(path: Path, name: str = "path") -> Iterator[Row]:
+    """The objects of a file that a job wrote, one on each line; `name` holds the picture's."""
+    for where, row in read_json_lines(path):
+        if not isinstance(row, dict) or not isinstance(row.get(name), str):
+            raise DataError(
+                f"{where}: holds something else than captions in this format; choose another output"
+            )
+        yield row

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sightline.bulk.arrays import CocoResults, FiftyOneLabels, LabelStudioTasks
-from sightline.bulk.format import Existing, Format, json_line, read_json_lines
+from sightline.bulk.format import Existing, Format, json_line, read_rows
 from sightline.bulk.items import Item, readable
 from sightline.bulk.parquet import ParquetFile, ParquetParts
 from sightline.bulk.records import Record
 from sightline.bulk.sidecars import TextSidecars, XmpSidecars
 from sightline.config import nearest
 from sightline.errors import ConfigError, DataError
+from sightline.parsing import read_csv
 
 
 class JsonLines(Format):
@@ -39,18 +40,17 @@ class CsvTable(Format):
         return b"".join(_csv_line([_cell(row.get(c)) for c in self._columns()]) for row in rows)
 
     def read_rows(self) -> Existing:
-        with self.rows.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if "path" not in row:
-                    raise DataError(f"{self.rows}: not a table of captions: it has no column path")
-                yield row["path"], row.get("sha256")
+        names, rows = read_csv(self.rows)
+        if "path" not in names:
+            raise DataError(f"{self.rows}: not a table of captions: it has no column path")
+        for row in rows:
+            cells = dict(zip(names, row, strict=True))
+            yield cells["path"], cells.get("sha256")
 
     def some_rows(self, numbers: Set[int]) -> Iterator[bytes]:
         yield self.header()
-        with self.rows.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file)
-            next(reader)
-            yield from (_csv_line(row) for number, row in enumerate(reader) if number in numbers)
+        _, rows = read_csv(self.rows)
+        yield from (_csv_line(row) for number, row in enumerate(rows) if number in numbers)
 
 
 class MetadataLines(Format):
@@ -74,7 +74,7 @@ class MetadataLines(Format):
         )
 
     def read_rows(self) -> Existing:
-        for row in read_json_lines(self.rows):
+        for row in read_rows(self.rows, "file_name"):
             yield row["file_name"], None
 
 

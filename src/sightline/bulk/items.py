@@ -50,7 +50,7 @@ class Item:
         if self.offset is not None:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
-                return file.read(min(self.size, FILE_BYTES))
+                return file.read(min(self.size, FILE_BYTES + 1))  # (refused when it is opened)
         return _read_file(self.path, self.name)
 
 
@@ -65,7 +65,9 @@ def readable(name: str) -> str:
 
 def key_of(name: str) -> int:
     """A 64-bit hash: two of a hundred million names share one with a chance of 1 in 4,000."""
-    return int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=8).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big"
+    )
 
 
 def _read_file(path: Path, name: str) -> bytes:

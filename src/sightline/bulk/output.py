@@ -15,6 +15,7 @@ that was killed makes the same batches from there as if it had not been, and the
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -22,13 +23,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from sightline.bulk.format import Format, read_json_lines
+from sightline.bulk.format import Format, read_rows
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.parquet import ParquetParts
 from sightline.bulk.records import Failure, Record, Row
 from sightline.bulk.sink import Sink
 from sightline.errors import ConfigError, DataError
-from sightline.files import atomic_write
+from sightline.files import ANY_SIZE, atomic_write
+from sightline.parsing import parse_json, read_json
 
 _WORK_FILES = ("job.json", "journal.jsonl", "lock", "rows.jsonl")
 
@@ -99,16 +101,20 @@ class Output(Sink):
             self.failures.unlink(missing_ok=True)
             self._commit()
         elif self.failures.exists():
-            self._failed = {key_of(str(row["path"])) for row in read_json_lines(self.failures)}
+            self._failed = {key_of(row["path"]) for row in read_rows(self.failures)}
         return len(self._hashes) + len(self._failed)
 
     def _continues(self, job: dict[str, Any]) -> bool:
         """Whether an unfinished job overwrites already: it was told so when it began."""
-        try:
-            begun = json.loads((self.form.work / "job.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            return False
-        return bool(begun == job | {"overwrite": True}) and self.journal.exists()
+        return self._begun() == job | {"overwrite": True} and self.journal.exists()
+
+    def _begun(self) -> dict[str, Any]:
+        """What an unfinished job was told when it began; nothing, if that cannot be read."""
+        path = self.form.work / "job.json"
+        if not path.exists():
+            return {}
+        begun = read_json(path, error=DataError)
+        return begun if isinstance(begun, dict) else {}
 
     def _clear(self) -> None:
         """Forget an earlier output. Sidecars are replaced one by one instead."""
@@ -142,11 +148,8 @@ class Output(Sink):
                 file.write(b"\n")
 
     def _check_job(self, job: dict[str, Any]) -> None:
-        try:
-            begun = json.loads((self.form.work / "job.json").read_text("utf-8"))
-            begun.pop("overwrite")
-        except (OSError, ValueError, AttributeError, KeyError):
-            begun = {}
+        begun = self._begun()
+        begun.pop("overwrite", None)
         for name in sorted({*begun, *job}):
             if begun.get(name) != job.get(name):
                 raise ConfigError(
@@ -156,30 +159,37 @@ class Output(Sink):
 
     def _cut_off(self) -> None:
         """What a job that was killed wrote of its last batch."""
-        committed: list[Any] = []
-        for line in self.journal.read_bytes().split(b"\n"):
-            with contextlib.suppress(ValueError):  # the last line may be half there
-                committed = json.loads(line) or committed
-        sizes = committed if len(committed) == 2 else [0, 0]
+        content = self.journal.read_bytes()
+        *lines, half = content.split(b"\n")  # the last line may be half there
+        sizes = self._sizes(lines[-1]) if lines else (0, 0)
         self._in_flight = {key_of(name) for name in self.form.names_behind(sizes[0])}
         for path, size in zip((self.form.rows, self.failures), sizes, strict=True):
             if path.exists() and path.stat().st_size > size:
                 os.truncate(path, size)
-        content = self.journal.read_bytes()
-        if not content.endswith(b"\n"):
-            os.truncate(self.journal, content.rfind(b"\n") + 1)
+        if half:
+            os.truncate(self.journal, len(content) - len(half))
+
+    def _sizes(self, line: bytes) -> tuple[int, int]:
+        """How long rows and failures were, by a line of the journal."""
+        sizes = parse_json(line, str(self.journal), DataError)
+        if not (
+            isinstance(sizes, list)
+            and len(sizes) == 2
+            and all(type(size) is int and 0 <= size < ANY_SIZE for size in sizes)
+        ):
+            raise DataError(f"{self.journal}: is damaged; start again with --overwrite")
+        return sizes[0], sizes[1]
 
     def _note(self, pictures: Iterator[tuple[str, str | None]]) -> None:
-        try:
-            for name, sha256 in pictures:
-                key = key_of(name)
-                self._superseded |= key in self._hashes
-                self._hashes[key] = _short(sha256)
-        except (KeyError, TypeError, AttributeError, UnicodeError):
-            raise DataError(
-                f"{self.form.output}: holds something else than captions in this format; choose "
-                "another output"
-            ) from None
+        for name, sha256 in pictures:
+            if not isinstance(name, str) or not isinstance(sha256, str | None):
+                raise DataError(
+                    f"{self.form.output}: holds something else than captions in this format; "
+                    "choose another output"
+                )
+            key = key_of(name)
+            self._superseded |= key in self._hashes
+            self._hashes[key] = _short(sha256)
 
     # --- batches --------------------------------------------------------------------------------
 
@@ -247,7 +257,9 @@ class Output(Sink):
 
 def _short(sha256: str | None) -> int | None:
     """Enough of a hash to tell two contents of one picture apart, for millions of them."""
-    return None if sha256 is None else int(sha256[:16], 16)
+    if sha256 is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        return None
+    return int(sha256[:16], 16)
 
 
 def _ends_line(file: Any) -> bool:

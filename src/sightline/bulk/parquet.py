@@ -5,9 +5,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sightline.bulk.format import Existing, Format, read_json_lines
+from sightline.bulk.format import Existing, Format, read_rows
 from sightline.bulk.records import Record, Row
-from sightline.bulk.tables import import_parquet
+from sightline.bulk.tables import import_parquet, open_parquet
 from sightline.errors import DataError
 from sightline.files import atomic_write
 
@@ -28,14 +28,14 @@ class ParquetFile(Format):
             yield from _names(self.output)
 
     def assemble(self) -> None:
-        new = {row["path"] for row in read_json_lines(self.rows)}
+        new = {row["path"] for row in read_rows(self.rows)}
         kept = (row for row in self._earlier() if row["path"] not in new)
         with atomic_write(self.output, "wb") as file:
-            self.write(file, chain(kept, read_json_lines(self.rows)))
+            self.write(file, chain(kept, read_rows(self.rows)))
 
     def _earlier(self) -> Iterator[Row]:
         if self.output.exists():
-            with import_parquet().ParquetFile(self.output) as file:
+            with open_parquet(self.output) as file:
                 for batch in file.iter_batches(1024):
                     yield from batch.to_pylist()
 
@@ -117,12 +117,10 @@ class ParquetParts(ParquetFile):
 
 
 def _names(path: Path) -> Existing:
-    import pyarrow
-
-    try:
-        with import_parquet().ParquetFile(path) as file:
-            for batch in file.iter_batches(8192, columns=["path", "sha256"]):
-                columns = batch.to_pydict()
-                yield from zip(columns["path"], columns["sha256"], strict=True)
-    except (pyarrow.ArrowException, KeyError):
-        raise DataError(f"{path}: not a table of captions; choose another output") from None
+    names = ["path", "sha256"]
+    with open_parquet(path) as file:
+        if not set(names) <= set(file.schema_arrow.names):
+            raise DataError(f"{path}: not a table of captions; choose another output")
+        for batch in file.iter_batches(8192, columns=names):
+            columns = batch.to_pydict()
+            yield from zip(*(columns[name] for name in names), strict=True)

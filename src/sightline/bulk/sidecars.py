@@ -1,7 +1,6 @@
 """A small file for each picture: a caption as plain text, or XMP that photo programs read."""
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -10,7 +9,9 @@ from sightline.bulk.format import Format
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Record
 from sightline.bulk.xmp import has_texts, read_texts, with_texts
+from sightline.errors import DataError
 from sightline.files import MEGABYTE, atomic_write
+from sightline.parsing import parse_json
 
 _MOST_BYTES = MEGABYTE  # read of a text that is there
 
@@ -50,8 +51,10 @@ class Sidecars(Format):
             with self.rows.open("rb") as file:
                 file.seek(size)
                 for line in file:
-                    with contextlib.suppress(ValueError):  # the last one may be half there
-                        yield json.loads(line)["path"]
+                    with contextlib.suppress(DataError):  # the last one may be half there
+                        row = parse_json(line, str(self.rows), DataError)
+                        if isinstance(row, dict) and isinstance(row.get("path"), str):
+                            yield row["path"]
 
     def publish(self, records: Sequence[Record]) -> None:
         for record in records:

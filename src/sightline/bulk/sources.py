@@ -1,9 +1,11 @@
 """Where pictures come from: files, folders, patterns, lists, tables, tar shards, web addresses."""
 
 import glob
+import lzma
 import os
 import sys
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from sightline.bulk.tables import SUFFIXES as TABLES
 from sightline.bulk.tables import read_column
 from sightline.bulk.urls import is_url
 from sightline.errors import ConfigError, DataError
+from sightline.pictures import FILE_BYTES
 
 SHARDS = (".tar", ".tar.gz", ".tgz")
 # What a folder is searched for. Whether the installed Pillow reads it is seen when it is opened:
@@ -133,7 +136,7 @@ def _of_shard(shard: Path) -> Iterator[Item]:
     try:
         with tarfile.open(shard, "r|*" if shard.suffix != ".tar" else "r:") as file:
             for member in file:
-                if member.isreg() and _is_picture(member.name):
+                if member.isreg() and not member.issparse() and _is_picture(member.name):
                     name = readable(f"{shard}/{member.name}")
                     inside = readable(member.name.lstrip("/"))
                     if shard.suffix == ".tar":
@@ -141,11 +144,13 @@ def _of_shard(shard: Path) -> Iterator[Item]:
                     else:
                         content = file.extractfile(member)
                         assert content is not None
-                        yield Item(name, inside, content=content.read())
+                        # (One that is too large is refused when it is opened.)
+                        yield Item(name, inside, content=content.read(FILE_BYTES + 1))
                 file.members.clear()  # type: ignore[attr-defined]  # else it keeps all of them
     except FileNotFoundError:
         raise ConfigError(f"{shard}: no such shard") from None
-    except (tarfile.TarError, OSError, EOFError) as error:
+    # The compressions have errors of their own; numbers in a damaged header may be no numbers.
+    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{shard}: cannot be read as a tar file ({error})") from None
 
 

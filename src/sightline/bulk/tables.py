@@ -1,14 +1,14 @@
 """Tables with a column of paths (or addresses, or pictures): CSV, JSON lines, Parquet."""
 
-import csv
-import json
-import sys
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sightline.errors import DataError
 from sightline.extras import require
+from sightline.files import ANY_SIZE, open_regular
+from sightline.parsing import read_csv, read_json_lines
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 # Columns that hold pictures in the tables people have, the likeliest first.
@@ -50,39 +50,36 @@ def _choose(table: Path, names: Sequence[str], column: str | None) -> str:
 
 
 def _csv(table: Path, column: str | None, delimiter: str) -> Iterator[str]:
-    csv.field_size_limit(min(sys.maxsize, 1 << 26))
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter=delimiter)
-            name = _choose(table, reader.fieldnames or (), column)
-            for row in reader:
-                yield row[name]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{table}: cannot be read as CSV in UTF-8 ({error})") from None
+    names, rows = read_csv(table, delimiter)
+    place = names.index(_choose(table, names, column))
+    for row in rows:
+        yield row[place]
 
 
 def _jsonl(table: Path, column: str | None) -> Iterator[Any]:
-    with table.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(f"{table}: line {number} is not JSON") from None
-            if not isinstance(row, dict):
-                raise DataError(f"{table}: line {number} is not an object with named fields")
-            yield row[_choose(table, list(row), column)]
+    for where, row in read_json_lines(table):
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: is not an object with named fields")
+        yield row[_choose(table, list(row), column)]
 
 
 def _parquet(table: Path, column: str | None) -> Iterator[Any]:
+    with open_parquet(table) as file:
+        name = _choose(table, file.schema_arrow.names, column)
+        for batch in file.iter_batches(1024, columns=[name]):
+            yield from batch.column(0).to_pylist()
+
+
+@contextlib.contextmanager
+def open_parquet(table: Path) -> Iterator[Any]:
+    """A Parquet file; whatever is wrong with it is a `DataError`."""
     parquet = import_parquet()
     import pyarrow
 
     try:
-        with parquet.ParquetFile(table) as file:
-            name = _choose(table, file.schema_arrow.names, column)
-            for batch in file.iter_batches(1024, columns=[name]):
-                yield from batch.column(0).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
+        with open_regular(table, ANY_SIZE) as content, parquet.ParquetFile(content) as file:
+            yield file
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:120]
         raise DataError(f"{table}: cannot be read as Parquet ({reason})") from None
 

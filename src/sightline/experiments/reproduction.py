@@ -63,7 +63,7 @@ def collect(folder: Path) -> list[Row]:
     for path in sorted(folder.glob("*/data.json")):
         data = read_json(path)
         name = data.get("experiment") if isinstance(data, dict) else None
-        if name not in EXPERIMENTS:
+        if not isinstance(name, str) or name not in EXPERIMENTS:
             raise DataError(f"{path}: is not the data of an experiment that is known here")
         results.setdefault(name, []).append((path.parent.name, data))
     rows: list[Row] = []
@@ -80,7 +80,8 @@ def _answers(
     for name, data in results:
         try:
             yield Row(experiment, claim, claim.test(data), name, str(data.get("data", "")))
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+        # Claims ask for fields of their own experiment's data, each of which may be wrong.
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise DataError(f"{name}/data.json: lacks what a claim asks for: {error}") from None
     if not results:
         yield Row(experiment, claim, untested("No run of this experiment is stored."))

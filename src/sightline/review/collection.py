@@ -8,16 +8,17 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from sightline.bulk.items import Item, readable
 from sightline.bulk.records import Failure, Record
 from sightline.bulk.sources import open_source
-from sightline.config import nearest
+from sightline.config import from_dict, nearest
 from sightline.database import Database
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, DataError
+from sightline.parsing import parse_json
 
 OPEN, ACCEPTED, EDITED, REJECTED = DECISIONS = ("open", "accepted", "edited", "rejected")
 ORDERS = {
@@ -196,18 +197,37 @@ class Review:
             f" FROM pictures WHERE present{chosen} ORDER BY path",
             ids or (),
         )
-        found = {id: Entry(id, *rest) for id, *rest in map(_of_row, rows)}
+        found = {entry.id: entry for entry in map(self._entry, rows)}
         return [found[id] for id in (found if ids is None else ids) if id in found]
+
+    def _entry(self, row: Sequence[Any]) -> Entry:
+        id, name, caption, content, unfamiliar, *rest = row
+        words = self._said(content).get("words") or []
+        values = (id, name, caption, words, bool(unfamiliar), *rest)
+        named = dict(zip((field.name for field in fields(Entry)), values, strict=True))
+        return from_dict(Entry, named, str(self.database.path), error=DataError)
+
+    def _said(self, content: str | None) -> dict[str, Any]:
+        """What tables say of a caption."""
+        said = parse_json(content or "{}", str(self.database.path), DataError)
+        if not isinstance(said, dict):
+            raise DataError(f"{self.database.path}: a caption is damaged; move the file away")
+        return said
 
     def path(self, id: int) -> Path | None:
         """The file of a picture."""
         rows = self.database.rows("SELECT path FROM pictures WHERE id = ? AND present", (id,))
-        return self.folder / os.fsdecode(rows[0][0]) if rows else None
+        if not rows:
+            return None
+        name = os.fsdecode(rows[0][0]) if isinstance(rows[0][0], bytes) else ".."
+        if name.startswith("/") or ".." in Path(name).parts:
+            raise DataError(f"{self.database.path}: names a picture outside of the folder")
+        return self.folder / name
 
     def row(self, id: int) -> dict[str, Any]:
         """All that tables say of the captioner's caption."""
         ((row,),) = self.database.rows("SELECT row FROM pictures WHERE id = ?", (id,))
-        return dict(json.loads(row)) if row else {}
+        return self._said(row)
 
     def decide(
         self, id: int, state: str, text: str | None = None, after: int | None = None
@@ -251,12 +271,6 @@ class Review:
         """Every text that the picture was ever given in this review."""
         rows = self.database.rows("SELECT text FROM decisions WHERE picture = ?", (id,))
         return {text for (text,) in rows if text}
-
-
-def _of_row(row: Sequence[Any]) -> list[Any]:
-    id, name, caption, content, unfamiliar, error, *decided = row
-    words = tuple(json.loads(content)["words"]) if content else ()
-    return [id, name, caption, words, bool(unfamiliar), error, *decided]
 
 
 def _content(item: Item) -> str:

@@ -143,7 +143,6 @@ def review_section(review: Review) -> Section:
 
 def _to_json(entry: Entry) -> dict[str, Any]:
     words = [
-        {"text": word["text"], "verdict": word["verdict"], "support": word["support"]}
-        for word in entry.words
+        {name: word.get(name) for name in ("text", "verdict", "support")} for word in entry.words
     ]
     return asdict(entry) | {"words": words}

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightline.errors import ConfigError, TrainingError
-from sightline.files import atomic_write, one_writer
-from sightline.parsing import parse_yaml
+from sightline.files import DATA_BYTES, atomic_write, one_writer, read_bytes
+from sightline.parsing import parse_json, parse_yaml, read_json
 from sightline.recipe import Recipe, load_recipe
 from sightline.report.saving import save_figure
 from sightline.report.search_figure import draw_search
@@ -152,7 +152,7 @@ def _check_search(
     if not path.exists():
         with atomic_write(path) as file:
             json.dump(about, file, indent=1)
-    elif json.loads(path.read_text("utf-8")) != about:
+    elif read_json(path) != about:
         raise ConfigError(
             f"{folder}: holds a search of another recipe or other ranges; choose another folder"
         )
@@ -164,14 +164,24 @@ def _open_study(folder: Path, recipe: str, seed: int, startup: int) -> "Study":
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna.create_study(
-        study_name=recipe,
-        storage=JournalStorage(JournalFileBackend(str(folder / STUDY))),
-        sampler=optuna.samplers.TPESampler(seed=seed),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=startup),
-        direction="maximize",
-        load_if_exists=True,
-    )
+    journal = folder / STUDY
+    whole = read_bytes(journal, DATA_BYTES).split(b"\n")[:-1] if journal.exists() else []
+    for number, line in enumerate(whole, 1):  # (the last one may be half there)
+        parse_json(line, f"{journal}, line {number}")
+    try:
+        study = optuna.create_study(
+            study_name=recipe,
+            storage=JournalStorage(JournalFileBackend(str(journal))),
+            sampler=optuna.samplers.TPESampler(seed=seed),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=startup),
+            direction="maximize",
+            load_if_exists=True,
+        )
+        attempts_of(study)
+    except Exception as error:  # Optuna replays the journal, and checks nothing of it
+        reason = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{journal}: is damaged, or of another version ({reason})") from None
+    return study
 
 
 def _trials(study: "Study", ranges: Sequence[Range], trials: int) -> Iterator["Trial"]:
