@@ -12,12 +12,29 @@ import sightline
 from sightline.captioner import Captioner
 from sightline.checkpoint import find_checkpoint
 from sightline.data.unlike_photographs import unlike_photographs
+from sightline.errors import CheckpointError
+from sightline.support.classifier import load_classifier
+from sightline.support.familiarity import load_familiarity
 from tiny_models import FOR_EVERY_CAPTIONER
 
 
 @pytest.fixture(scope="module")
 def bundled() -> Captioner:
     return sightline.load()
+
+
+@pytest.mark.parametrize("name", ["model", "encoder", "support", "familiarity"])
+def test_a_flipped_bit_is_noticed(name: str, tmp_path: Path) -> None:
+    for file in find_checkpoint().iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    path = tmp_path / f"{name}.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-len(content) // 3] ^= 1
+    path.unlink()
+    path.write_bytes(content)
+    readers = {"support": load_classifier, "familiarity": load_familiarity}
+    with pytest.raises(CheckpointError, match=rf"{name}\.safetensors: damaged"):
+        readers.get(name, sightline.load)(tmp_path)
 
 
 def test_it_is_small_and_has_a_card() -> None:

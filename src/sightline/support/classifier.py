@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from sightline.captions import Support
 from sightline.errors import CheckpointError, ConfigError
 from sightline.explain.targets import Targets
-from sightline.files import atomic_write
 from sightline.models.interface import CaptionModel
+from sightline.parsing import parse_json
 from sightline.regions import Regions
 from sightline.support.agreement import agreement
 from sightline.support.foreign import MEANING as FOREIGN_MEANING
 from sightline.support.foreign import ForeignClassifier
+from sightline.support.sealed import load_sealed, save_sealed
 from sightline.support.word_classifier import WordClassifier, weights_from_json
 from sightline.support.word_detector import WordDetector
 from sightline.support.word_scores import MEANING, word_scores
@@ -182,8 +181,7 @@ def save_classifier(folder: Path, classifier: SupportClassifier) -> None:
         calibration = classifier.foreign.calibration
         content["foreign"] = {**classifier.foreign.weights_to_json(), "calibration": calibration}
         tensors["mentions"] = classifier.foreign.prior
-    with atomic_write(folder / FILE, "wb") as file:
-        file.write(save(tensors, {"support": json.dumps(content)}))
+    save_sealed(folder / FILE, tensors, {"support": json.dumps(content)})
 
 
 def has_classifier(folder: Path) -> bool:
@@ -198,11 +196,9 @@ def load_classifier(folder: Path, device: torch.device | str = "cpu") -> Support
         raise ConfigError(
             f"{folder}: not fitted to check words; run sightline fit-support on it first"
         )
+    tensors, metadata = load_sealed(path)
+    content = parse_json(metadata.get("support", ""), str(path), CheckpointError, allow_nan=True)
     try:
-        with safe_open(path, "pt") as file:
-            content = json.loads((file.metadata() or {})["support"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        vectors, mask, boxes = (tensors[name] for name in ("vectors", "mask", "boxes"))
         stems = content.get("stems")
         detector = WordDetector.unpack(stems, tensors).to(device) if stems else None
         foreign = None
@@ -217,12 +213,22 @@ def load_classifier(folder: Path, device: torch.device | str = "cpu") -> Support
             raise ValueError("there is no detector")
         return SupportClassifier(
             *weights_from_json(content, list(MEANING)),
-            Regions(vectors.float(), mask, boxes).to(device),
+            _reference_regions(tensors).to(device),
             detector,
             float(content.get("unsure", "-inf")),
             foreign,
         )
-    except (OSError, SafetensorError, ValueError, LookupError, TypeError):
+    # The parts say what is wrong with them by these.
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise CheckpointError(
             f"{path}: damaged, or of another version; run sightline fit-support again"
         ) from None
+
+
+def _reference_regions(tensors: dict[str, torch.Tensor]) -> Regions:
+    """The reference regions in a file; a `ValueError` if their parts do not fit together."""
+    vectors, mask, boxes = (tensors[name] for name in ("vectors", "mask", "boxes"))
+    is_whole = vectors.ndim == 3 and mask.dtype == torch.bool and mask.shape == vectors.shape[:2]
+    if not is_whole or boxes.shape != (*mask.shape, 4):
+        raise ValueError("the reference regions do not fit together")
+    return Regions(vectors.float(), mask, boxes)

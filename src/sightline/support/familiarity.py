@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
 from sightline.errors import CheckpointError
-from sightline.files import atomic_write
 from sightline.regions import Regions
 from sightline.support.logistic import Floats, fit_logistic
+from sightline.support.sealed import load_sealed, save_sealed
 
 FILE = "familiarity.safetensors"
 WARNED = 0.02  # the share of familiar pictures that may be called unfamiliar
@@ -66,8 +64,7 @@ def fit_familiarity(familiar: Floats, others: Floats) -> Familiarity:
 def save_familiarity(folder: Path, familiarity: Familiarity) -> None:
     """Store it in a checkpoint folder."""
     tensors = {"weights": familiarity.weights, "bias": torch.tensor([familiarity.bias])}
-    with atomic_write(folder / FILE, "wb") as file:
-        file.write(save(tensors))
+    save_sealed(folder / FILE, tensors, {})
 
 
 def load_familiarity(folder: Path) -> Familiarity | None:
@@ -75,17 +72,10 @@ def load_familiarity(folder: Path) -> Familiarity | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    try:
-        tensors = load_file(path)
-        weights, bias = tensors["weights"].float(), tensors["bias"].float()
-        if (
-            weights.ndim != 1
-            or bias.shape != (1,)
-            or not torch.cat([weights, bias]).isfinite().all()
-        ):
-            raise ValueError
-    except (OSError, SafetensorError, ValueError, LookupError):
+    tensors, _ = load_sealed(path)
+    weights, bias = tensors.get("weights"), tensors.get("bias")
+    if weights is None or bias is None or weights.ndim != 1 or bias.shape != (1,):
         raise CheckpointError(
             f"{path}: damaged, or of another version; run sightline fit-support again"
-        ) from None
-    return Familiarity(weights, float(bias))
+        )
+    return Familiarity(weights.float(), float(bias))

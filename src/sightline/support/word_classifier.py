@@ -60,13 +60,14 @@ def weights_from_json(content: dict[str, Any], known: Sequence[str]) -> Weights:
     """The fields of a `WordClassifier`; raises what is wrong with them."""
     if unknown := set(content["names"]).difference(known):
         raise ValueError(f"no score is called {unknown.pop()}")
-    logistic = Logistic(
-        np.array(content["mean"], np.float64),
-        np.array(content["scale"], np.float64),
-        np.array(content["weights"], np.float64),
-        float(content["bias"]),
-    )
-    return tuple(content["names"]), logistic, float(content["seen"]), float(content["unsupported"])
+    rows = [np.array(content[name], np.float64) for name in ("mean", "scale", "weights")]
+    numbers = [float(content[name]) for name in ("bias", "seen", "unsupported")]
+    if not all(row.shape == (len(content["names"]),) for row in rows):
+        raise ValueError("there is not a weight for each score")
+    if not (all(np.isfinite(row).all() for row in rows) and np.isfinite(numbers).all()):
+        raise ValueError("not every weight is finite")
+    (mean, scale, weights), (bias, seen, unsupported) = rows, numbers
+    return tuple(content["names"]), Logistic(mean, scale, weights, bias), seen, unsupported
 
 
 def table(words: Sequence[dict[str, float]], names: Sequence[str]) -> Floats:
