@@ -33,7 +33,7 @@ class KeptRecords:
 
     `about` says what the work is done on. A file that holds the records of other work is refused. A
     last line that was cut off is taken away. Each line has a checksum, so that a record is the one
-    that was made; files of 0.2 have none.
+    that was made; files of before have none.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "measurements.jsonl"

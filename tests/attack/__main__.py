@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -14,9 +15,8 @@ from attack.commands import load_commands
 from attack.disk import TROUBLES, Bench, disturb
 from attack.kills import TARGETS, Workshop, kill_until_done
 from attack.law import Case, Failure, judge
-from attack.pictures import picture_case
+from attack.pictures import hostile_picture, picture_case
 from attack.tampering import make_targets, tampered, tampering_case
-from attack.target import Target
 
 FAILED = Path("attack-failed")
 BATCH = 200  # cases to a worker
@@ -35,13 +35,15 @@ def main() -> None:
     table: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         if options.what in (None, "pictures"):
-            table.append(("hostile pictures", *_attack(picture_case, options)))
+            tried, failures = _attack(picture_case, options)
+            table.append(("hostile pictures", tried, failures))
+            _save(failures, lambda seed: hostile_picture(Random(seed)))
         if options.what in (None, "files"):
             targets = make_targets(Path(folder))
             make = lambda seed: tampering_case(targets, seed)  # noqa: E731
             tried, failures = _attack(make, options, Path(folder))
             table.append(("tampered files", tried, failures))
-            _save(failures, targets)
+            _save(failures, partial(tampered, targets))
         if options.what == "kill":
             table += _kill(Path(folder), options)
         if options.what == "disk":
@@ -59,13 +61,13 @@ def main() -> None:
     sys.exit(any(failures for _, _, failures in table))
 
 
-def _save(failures: list[Failure], targets: dict[str, Target]) -> None:
+def _save(failures: list[Failure], make: Callable[[int], bytes]) -> None:
     """The files that broke the law, to be kept in tests/attack/saved when that is mended."""
     for failure in failures:
-        if match := re.fullmatch(r"file (\d+) \((.*)\)", failure.name):
+        if match := re.fullmatch(r"(\w+) (\d+)(?: \((.*)\))?", failure.name):
             FAILED.mkdir(exist_ok=True)
-            file = FAILED / f"{match[2]}--{match[1]}"
-            file.write_bytes(tampered(targets, int(match[1])))
+            file = FAILED / f"{match[3] or match[1]}--{match[2]}"
+            file.write_bytes(make(int(match[2])))
             print(f"kept as {file}", file=sys.stderr)
 
 

@@ -37,6 +37,7 @@ from sightline.encoders.weights import find_weights
 from sightline.evaluation.results import results_of
 from sightline.evaluation.scorable import read_scorable
 from sightline.models.registry import create_model
+from sightline.pictures import open_picture
 from sightline.recipe import load_recipe
 from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, load_classifier, save_classifier
@@ -102,8 +103,11 @@ def tampering_case(targets: dict[str, Target], seed: int) -> Case:
 
 
 def saved_case(targets: dict[str, Target], file: Path) -> Case:
-    """A file that once broke the law: `NAME--NUMBER`, where NAME is its target's."""
-    target = targets[file.name.partition("--")[0]]
+    """A file that once broke the law: `NAME--NUMBER`, where NAME is its target's, or `picture`."""
+    name = file.name.partition("--")[0]
+    if name == "picture":
+        return Case(f"saved {file.name}", partial(open_picture, file.read_bytes()))
+    target = targets[name]
     return Case(f"saved {file.name}", partial(_read_instead, target, file.read_bytes))
 
 

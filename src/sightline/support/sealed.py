@@ -30,7 +30,7 @@ def save_sealed(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]
 
 
 def load_sealed(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """What `save_sealed` wrote; finite numbers alone. Files of 0.2 have no hash."""
+    """What `save_sealed` wrote; finite numbers alone. Files of before have no hash."""
     damaged = CheckpointError(
         f"{path}: damaged, or of another version; run sightline fit-support again"
     )
