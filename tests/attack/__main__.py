@@ -106,8 +106,11 @@ def _attack(
 ) -> tuple[int, list[Failure]]:
     tried, failures = 0, []
     for batch in _batches(options):
-        failures += judge([make(seed) for seed in batch], watched)
+        failed = judge([make(seed) for seed in batch], watched)
+        failures += failed
         tried += len(batch)
+        for failure in failed:
+            print(f"\n{failure.name}: {failure.why}", file=sys.stderr)
         print(f"\r{tried:,} cases, {len(failures)} failed", end="", file=sys.stderr)
     print(file=sys.stderr)
     return tried, failures
