@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL.Image import Image, Resampling
+from PIL.Image import new as new_image
 from torch import Tensor, nn
 
 from sightline.adapters.family import Family, resolve
@@ -84,6 +85,9 @@ def _crop(processor: Any, picture: Image, part: Window) -> Window:
     return ((1 - shown[0]) / 2, (1 - shown[1]) / 2, (1 + shown[0]) / 2, (1 + shown[1]) / 2)
 
 
+_LARGEST_SIDE = 2048  # pixels
+
+
 class AdaptedEncoder(Encoder):
     """What makes the image tokens of a captioner. Explanations stop there, unless they are asked
     to go on to the pixels: that is dearer, and no more faithful.
@@ -109,6 +113,12 @@ class AdaptedEncoder(Encoder):
         self.register_buffer("mean", mean, persistent=False)
         self.register_buffer("std", std.clamp(min=1e-6), persistent=False)
         side = self.preprocessing.size
+        prepared, _ = self.preprocessing.prepare(new_image("RGB", (40, 30), "gray"))
+        if prepared.shape != (side, side, 3) or side > _LARGEST_SIDE:
+            raise SightlineError(
+                f"{family.name}: its processor makes pictures {prepared.shape}, not squares of "
+                f"{side} pixels (at most {_LARGEST_SIDE})"
+            )
         device = next(model.parameters()).device
         self.to(device)
         with torch.no_grad():
@@ -117,7 +127,7 @@ class AdaptedEncoder(Encoder):
         # Tokens of the whole picture, such as CLIP's class token, come first.
         cells = math.isqrt(tokens.shape[1])
         self.grid, self.whole = (cells, cells), tokens.shape[1] - cells**2
-        if self.whole > 1:
+        if self.whole > 1 or not cells:
             raise SightlineError(
                 f"{family.name}: {tokens.shape[1]} image tokens are no square grid; give the "
                 "family another size"
