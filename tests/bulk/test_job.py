@@ -241,6 +241,17 @@ def test_a_sink_of_your_own_and_every_picture_once(captioner, album):
     assert summary.skipped == 2
 
 
+def test_progress_says_what_is_done_left_skipped_failed_and_marked(fitted, album, tmp_path, capsys):
+    (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
+    names = [album, album / "cat.jpg"]
+    options = {"captioner": fitted, "check": True, "show_progress": True, **SETTINGS}
+    summary = sightline.caption_all(names, tmp_path / "captions.jsonl", **options)
+    shown = capsys.readouterr().err
+    assert "9/9" in shown
+    assert "pictures/s" in shown
+    assert f"skipped=1, failed=1, marked={summary.marked}" in shown
+
+
 def test_attention_several_captions_and_avoided_words_are_columns_on_request(
     fitted, album, tmp_path
 ):

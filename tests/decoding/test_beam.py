@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from sightline.decoding.beam import BeamOptions, beam_search
+from sightline.decoding.beam import BeamOptions, _likeliest, beam_search
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import greedy
 from sightline.decoding.words import describe_words
@@ -293,3 +293,16 @@ def test_options_that_cannot_be_are_refused(options, message):
     with pytest.raises(ConfigError) as error:
         BeamOptions(**options)
     assert str(error.value) == f"decoding: {message}"
+
+
+@pytest.mark.parametrize("words", [30, 2048, 2100])
+def test_the_likeliest_words_are_those_of_a_whole_vocabulary(words):
+    torch.manual_seed(0)
+    next_word = torch.randn(3, 2, 5, words)
+    next_word[..., -1] = 9.0  # behind the last whole chunk
+    next_word[0, 0, 0] = float("-inf")
+    next_word[0, 0, 0, 7] = 0.0  # a row that has ended has one word to go on with
+    values, indices = _likeliest(next_word, 4)
+    torch.testing.assert_close(values, next_word.topk(4).values, rtol=0, atol=0)
+    torch.testing.assert_close(next_word.gather(-1, indices), values, rtol=0, atol=0)
+    assert (indices.sort(-1).values.diff() > 0).all()  # none of them twice

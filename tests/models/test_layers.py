@@ -64,6 +64,24 @@ def test_additive_energy_in_pieces_is_that_of_the_whole():
         torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("largest", [1.0, 100.0, 1000.0])
+def test_without_a_gradient_energies_take_no_tanh_and_are_the_same(largest):
+    """Of keys however large; where queries are large, too, by tanh after all."""
+    torch.manual_seed(0)
+    keys, query, vector = largest * torch.randn(3, 40, 64), torch.randn(3, 5, 64), torch.randn(64)
+    squashed = torch.tanh(keys.double()[:, None] + query.double()[:, :, None])
+    with torch.no_grad(), _Squashed() as count:
+        energy = additive_energy(keys, query, vector)
+    assert count.count == 0
+    torch.testing.assert_close(energy.double(), squashed @ vector.double(), rtol=0, atol=2e-5)
+
+    opposite = largest * torch.randn(3, 5, 64)
+    expected = torch.tanh(keys[:, None] + opposite[:, :, None]) @ vector
+    with torch.inference_mode():
+        energy = additive_energy(keys, opposite, vector)
+    torch.testing.assert_close(energy, expected, rtol=0, atol=2e-5)
+
+
 def test_lstm_is_that_of_torch_with_its_gates_in_another_order():
     torch.manual_seed(0)
     reference = nn.LSTMCell(5, 3)

@@ -41,6 +41,11 @@ class Summary:
         if failure.kind == "format":
             self.unreadable[PurePath(failure.name).suffix.lower() or "no suffix"] += 1
 
+    def counts(self, check: bool) -> dict[str, int]:
+        """What a progress bar shows beside the pictures that are done."""
+        counts = {"skipped": self.skipped, "failed": self.failed}
+        return counts | ({"marked": self.marked} if check else {})
+
     def __str__(self) -> str:
         rate = self.captioned / self.seconds if self.seconds else 0.0
         parts = [f"{self.captioned:,} captioned"]
@@ -64,7 +69,7 @@ class Job:
         options: dict[str, Any] | None = None,
         details: bool = True,
     ) -> None:
-        self.captioner, self.batch_size, self.workers = captioner, batch_size, workers
+        self.captioner, self.batch_size, self.workers = captioner.packed(), batch_size, workers
         self.avoid_unsupported, self.options = avoid_unsupported, options or {}
         self.details = details  # whether words come with all that `Captioner.captions` can say
         self.model = model_name(captioner)
@@ -96,10 +101,7 @@ class Job:
                 summary.marked += sum(record.is_marked for record in records)
                 summary.seconds = time.monotonic() - began
                 bar.update(len(records) + len(failures))
-                if self.options.get("check"):
-                    bar.set_postfix(failed=summary.failed, marked=summary.marked, refresh=False)
-                else:
-                    bar.set_postfix(failed=summary.failed, refresh=False)
+                bar.set_postfix(summary.counts(bool(self.options.get("check"))), refresh=False)
             sink.finish()
         summary.seconds = time.monotonic() - began
         return summary

@@ -34,13 +34,18 @@ from sightline.progress import progress
 _PART_ROWS, _PART_SECONDS = 1024, 10.0
 _WAVE = 256  # batches that are handed to Ray at once: what the driver holds of a list of millions
 
+# What an actor reserves of a core. It is less than it uses, so that all of them find room again if
+# half of the machines are lost: Ray would wait forever for the others.
+_RESERVED_BY_CAPTIONER, _RESERVED_BY_DECODER = 0.45, 0.1
+_CAPTIONERS_PER_DECODER = 8  # on cores; a picture is captioned for 15 times as long as decoded
+
 
 @dataclass(frozen=True)
 class Cluster:
     """How to use a cluster. Without an address, this machine is one."""
 
     address: str | None = None
-    captioners: int | None = None  # None: as many as fit
+    captioners: int | None = None  # None: one for each GPU, or for each core if there is none
     decoders: int | None = None
 
 
@@ -91,9 +96,10 @@ def caption_on_ray(
     summary, began = Summary(), time.monotonic()
     sink.begin(job.settings())
     pool = _Pool(cluster, job, sink.form.attention)
-    bar = progress(None, "captioning", total=None, unit="picture", show=show_progress)
+    total = source.count() if show_progress else None
+    bar = progress(None, "captioning", total=total, unit="picture", show=show_progress)
     with bar:
-        batches = _batches(_pending(source, sink, summary), job.batch_size)
+        batches = _batches(_pending(source, sink, summary, bar), job.batch_size)
         part = _Part(sink)
         while wave := list(islice(batches, _WAVE)):
             for rows, failures, marked in pool.run(wave):
@@ -104,6 +110,7 @@ def caption_on_ray(
                 for failure in failures:
                     summary.count_format(failure)
                 bar.update(len(rows) + len(failures))
+                bar.set_postfix(summary.counts(bool(job.options.get("check"))), refresh=False)
         part.write()
         sink.finish()
     summary.seconds = time.monotonic() - began
@@ -131,11 +138,12 @@ class _Part:
         self.rows, self.failures, self.written = [], [], time.monotonic()
 
 
-def _pending(source: Source, output: Output, summary: Summary) -> Iterator[Item]:
+def _pending(source: Source, output: Output, summary: Summary, bar: Any) -> Iterator[Item]:
     seen: set[int] = set()
     for item in source:
         if item.key in seen or output.has(item):
             summary.skipped += 1
+            bar.update()
         else:
             seen.add(item.key)
             yield item
@@ -158,10 +166,12 @@ class _Pool:
             except (ConnectionError, ValueError, TimeoutError) as error:
                 reason = " ".join(str(error).split())[:120]
                 raise ConfigError(f"--address {cluster.address}: no Ray there ({reason})") from None
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        self.captioners = cluster.captioners or max(1, cores // 2)
-        self.decoders = cluster.decoders or max(1, cores - self.captioners)
-        self.gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+        there = ray.cluster_resources()
+        cores, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
+        self.captioners = cluster.captioners or gpus or cores
+        few = cores - gpus if gpus else cores // _CAPTIONERS_PER_DECODER
+        self.decoders = cluster.decoders or max(1, few)
+        self.gpus = 1.0 if gpus else 0.0
         self.preprocessing = job.captioner.encoder.preprocessing.to_json()
         assert job.captioner.checkpoint is not None
         checkpoint = str(job.captioner.checkpoint.resolve())
@@ -174,18 +184,19 @@ class _Pool:
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         context.max_errored_blocks = 0
+        context.scheduling_strategy = "SPREAD"  # else all actors may find room on one machine
         items = [{"items": pickle.dumps(batch)} for batch in wave]
         decoded = data.from_items(items, override_num_blocks=len(items)).map(
             Decoder,
             fn_constructor_args=(self.preprocessing,),
             concurrency=self.decoders,
-            num_cpus=0.5,
+            num_cpus=_RESERVED_BY_DECODER,
         )
         captioned = decoded.map(
             Captions,
             fn_constructor_args=self.given,
             concurrency=self.captioners,
-            num_cpus=0.5,
+            num_cpus=_RESERVED_BY_CAPTIONER,
             num_gpus=self.gpus,
         )
         for row in captioned.iter_rows():

@@ -94,17 +94,19 @@ def beam_search(model: CaptionModel, memory: Memory, options: BeamOptions) -> Hy
         logits = step.logits.expand(-1, rows, -1)
         if t == 0:  # the widest tensor, made once: fresh memory costs more than what is done in it
             room = logits.new_empty(logits.shape, dtype=torch.float32)
-        total = torch.log_softmax(logits, -1, torch.float32, out=room[: len(logits)])
-        constrain_(total, tokens, limits)
+        next_word = torch.log_softmax(logits, -1, torch.float32, out=room[: len(logits)])
+        constrain_(next_word, tokens, limits)
         if limits.require:
-            total[:, : -options.beam, END] = float("-inf")
-        total += log_probs[..., None]
+            next_word[:, : -options.beam, END] = float("-inf")
         length = torch.where(finished, length, t + 1)
 
-        shape = (len(total), blocks, options.beam)
+        shape = (len(next_word), blocks, options.beam)
         scale = length.view(shape) ** options.length_power
-        parents, words = _choose(total.view(*shape, -1), scale, tokens, options)
-        log_probs = total.flatten(1).gather(1, parents * total.shape[2] + words)
+        parents, words = _choose(
+            next_word.view(*shape, -1), log_probs.view(shape), scale, tokens, options
+        )
+        of_word = next_word.flatten(1).gather(1, parents * next_word.shape[2] + words)
+        log_probs = log_probs.gather(1, parents) + of_word
         tokens = _extended(tokens, parents, words)
         sums = _extended(sums, parents, log_probs)
         length, finished = length.gather(1, parents), finished.gather(1, parents) | (words == END)
@@ -130,28 +132,31 @@ def _extended(rows: Tensor, parents: Tensor, last: Tensor) -> Tensor:
 
 
 def _choose(
-    total: Tensor, scale: Tensor, tokens: Tensor, options: BeamOptions
+    next_word: Tensor, log_probs: Tensor, scale: Tensor, tokens: Tensor, options: BeamOptions
 ) -> tuple[Tensor, Tensor]:
     """The next rows `(B, N * beam)`: which row each comes from and which word it adds.
 
-    Candidates have the log-probabilities `total` `(B, N, beam, V)`, ranked after division by the
-    `scale` `(B, N, beam)` of their row.
+    A candidate is a row, of which `log_probs` and `scale` `(B, N, beam)` are known, and a word,
+    with the log-probabilities `next_word` `(B, N, beam, V)`. It is ranked by the sum of both after
+    division by the scale.
     """
     beam = options.beam
     if options.constraints.require:
-        total, scale, row = _with_required(total, scale, tokens, options)
-        rows, words = _best(total, scale, beam)
+        next_word, (log_probs, scale), row = _with_required(
+            next_word, (log_probs, scale), tokens, options
+        )
+        rows, words = _best(next_word, log_probs, scale, beam)
         return row.expand(len(rows), -1, -1).gather(2, rows).flatten(1), words.flatten(1)
     if options.groups == 1:
-        rows, words = _best(total, scale, beam)
+        rows, words = _best(next_word, log_probs, scale, beam)
         return rows.flatten(1), words.flatten(1)
     parents: list[Tensor] = []
     chosen: list[Tensor] = []
-    said = torch.zeros_like(total[:, 0, 0])
+    said = torch.zeros_like(next_word[:, 0, 0])
     for group in range(options.groups):
-        group_total, group_scale = total[:, group, None], scale[:, group, None]
-        penalty = options.diversity * said[:, None, None] * group_scale[..., None]
-        rows, words = _best(group_total - penalty, group_scale, beam)
+        block = (slice(None), slice(group, group + 1))
+        penalty = options.diversity * said[:, None, None] * scale[block][..., None]
+        rows, words = _best(next_word[block] - penalty, log_probs[block], scale[block], beam)
         parents.append(rows[:, 0] + group * beam)
         chosen.append(words[:, 0])
         said.scatter_add_(1, words[:, 0], torch.ones_like(words[:, 0], dtype=said.dtype))
@@ -159,39 +164,60 @@ def _choose(
     return torch.cat(parents, 1), torch.cat(chosen, 1)
 
 
-def _best(total: Tensor, scale: Tensor, beam: int) -> tuple[Tensor, Tensor]:
+def _best(next_word: Tensor, log_probs: Tensor, scale: Tensor, beam: int) -> tuple[Tensor, Tensor]:
     """The best candidates of each block: rows within the block, and words, `(B, N, beam)`.
 
-    All candidates of a row have its scale, so only the `beam` best of each row can be among them.
+    All candidates of a row have its log-probability and its scale, so only those with the `beam`
+    likeliest words of each row can be among them.
     """
-    of_row = total.topk(min(beam, total.shape[-1]))
-    rank = of_row.values / scale[..., None]
+    values, indices = _likeliest(next_word, min(beam, next_word.shape[-1]))
+    rank = (log_probs[..., None] + values) / scale[..., None]
     best = rank.flatten(2).topk(beam).indices
-    return best // rank.shape[-1], of_row.indices.flatten(2).gather(2, best)
+    return best // rank.shape[-1], indices.flatten(2).gather(2, best)
+
+
+_CHUNK = 64  # words; torch's topk over as many is quick, and so is the maximum of each
+
+
+def _likeliest(next_word: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk` over a vocabulary, of which only the chunks with the largest maxima are searched.
+
+    >>> _likeliest(torch.arange(1000.0), 2)[1].tolist()
+    [999, 998]
+    """
+    words = next_word.shape[-1]
+    chunks = words // _CHUNK
+    if chunks < 4 * count:  # most of them would be searched
+        return next_word.topk(count)
+    even = next_word[..., : chunks * _CHUNK].reshape(*next_word.shape[:-1], chunks, _CHUNK)
+    best = even.amax(-1).topk(count).indices[..., None]
+    within = torch.arange(_CHUNK, device=next_word.device)
+    rest = torch.arange(chunks * _CHUNK, words, device=next_word.device)
+    rest = rest.expand(*next_word.shape[:-1], -1)
+    candidates = torch.cat([(best * _CHUNK + within).flatten(-2), rest], -1)
+    top = next_word.gather(-1, candidates).topk(count)
+    return top.values, candidates.gather(-1, top.indices)
 
 
 def _with_required(
-    total: Tensor, scale: Tensor, tokens: Tensor, options: BeamOptions
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Candidates of each block `(B, N, 2 * beam, V)`, their scales, and the row of each.
+    next_word: Tensor, of_row: tuple[Tensor, Tensor], tokens: Tensor, options: BeamOptions
+) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor]:
+    """Candidates of each block `(B, N, 2 * beam, V)`, what is known of their rows, and the rows.
 
     Block n takes rows of its own that say no further required word, and rows of block n - 1 that
     say one more.
     """
-    blocks, beam = total.shape[1:3]
-    required = torch.tensor(options.constraints.require, device=total.device)
+    blocks, beam = next_word.shape[1:3]
+    required = torch.tensor(options.constraints.require, device=next_word.device)
     unsaid = (tokens[..., None] != required).all(2).view(-1, blocks, beam, len(required))
-    is_new = torch.zeros_like(total, dtype=torch.bool)
+    is_new = torch.zeros_like(next_word, dtype=torch.bool)
     is_new[..., required] = unsaid
-    stay = total.masked_fill(is_new, float("-inf"))
+    stay = next_word.masked_fill(is_new, float("-inf"))
     # Nothing is new to the last block, so nothing of it rolls round to the first.
-    advance = total.masked_fill(~is_new, float("-inf")).roll(1, 1)
-    row = torch.arange(blocks * beam, device=total.device).view(1, blocks, beam)
-    return (
-        torch.cat([stay, advance], 2),
-        torch.cat([scale, scale.roll(1, 1)], 2),
-        torch.cat([row, row.roll(1, 1)], 2),
-    )
+    advance = next_word.masked_fill(~is_new, float("-inf")).roll(1, 1)
+    row = torch.arange(blocks * beam, device=next_word.device).view(1, blocks, beam)
+    log_probs, scale, row = (torch.cat([x, x.roll(1, 1)], 2) for x in (*of_row, row))
+    return torch.cat([stay, advance], 2), (log_probs, scale), row
 
 
 class _Done:

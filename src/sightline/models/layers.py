@@ -46,7 +46,8 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
     The energies of additive attention (Bahdanau et al. 2014); `rectified`, with max(0, ·) in the
     place of tanh. What stands between, `(B, K, L, A)`, is the largest thing in a captioner. It is
     never stored, but made again for the gradient. On a CPU it is made in pieces that fit into the
-    cache, which is as fast as to fetch them from memory; on other devices, at once.
+    cache, which is as fast as to fetch them from memory; on other devices, at once. Where nothing
+    asks for a gradient, a CPU takes no tanh of it at all, but divides (`_divided_energy`).
 
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
@@ -55,9 +56,36 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
     energy: Tensor
     if has_torch_function(given):  # explanations take it in plain operations
         energy = handle_torch_function(additive_energy, given, *given, rectified=rectified)
+    elif not rectified and _can_divide(keys, query):
+        energy = _divided_energy(*given)
     else:
         energy = _AdditiveEnergy.apply(*given, rectified)  # type: ignore[no-untyped-call]
     return energy
+
+
+# Beyond 10, tanh is 1 in 32 bits. Of keys beyond 43 an exponential is infinite or loses its digits,
+# which changes nothing as long as queries keep within 30.
+_LARGEST_QUERY = 30.0
+
+
+def _can_divide(keys: Tensor, query: Tensor) -> bool:
+    if torch.is_grad_enabled() or keys.device.type != "cpu" or keys.dtype != torch.float32:
+        return False
+    return query.numel() > 0 and float(query.abs().max()) <= _LARGEST_QUERY
+
+
+def _divided_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
+    """v · tanh(k + q) as Σv - 2 Σ v / (1 + exp(2k) exp(2q)), four times as fast.
+
+    The exponentials are those of keys and of queries, not of all their sums.
+    """
+    keys, query = torch.exp(2 * keys), torch.exp(2 * query)
+    room, one, weights = _room(keys, query), keys.new_ones(()), -2 * vector
+    parts = []
+    for k, q in zip(*_pieces(keys, query), strict=True):
+        sums = torch.addcmul(one, k[:, None], q[:, :, None], out=room[: len(k)])
+        parts.append(sums.reciprocal_() @ weights)
+    return torch.cat(parts).add_(vector.sum())
 
 
 class _AdditiveEnergy(torch.autograd.Function):
