@@ -68,7 +68,10 @@ def test_a_words_relevance_is_the_sum_of_its_pieces(captioner, picture):
     assert whole[2].heatmap.sum() == pytest.approx(whole[2].image_relevance, abs=1e-4)
 
 
-@pytest.mark.parametrize("method", ["grad_cam", "attention", "occlusion", "gradient_input"])
+@pytest.mark.parametrize(
+    "method",
+    ["attn_lrp", "grad_cam", "gradient_rollout", "attention", "occlusion", "gradient_input"],
+)
 def test_every_kind_of_method_explains_it(captioner, picture, method):
     (why,) = captioner.explain(picture, "a dog", words=["dog"], method=method)
     assert np.abs(why.regions).max() > 0

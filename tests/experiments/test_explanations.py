@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ MAPS = {  # of pictures of 2 x 4 pixels, for each word
 
 class Captioned:
     """Captions every picture alike, and explains with the maps above."""
+
+    encoder = SimpleNamespace(stops_at_regions=False)
 
     def open(self, picture):
         return picture
@@ -99,6 +102,11 @@ def test_words_with_boxes_are_measured_and_no_others():
     assert by_map["lrp, regions"]["pointed"]["mean"] == pytest.approx((0.5 + 0.5 + 0) / 3)
     assert by_map["lrp"]["seconds"]["count"] == 2
     assert by_map["random"]["seconds"]["mean"] is None
+
+
+def test_maps_that_end_at_the_regions_are_not_listed_twice(monkeypatch):
+    monkeypatch.setattr(Captioned.encoder, "stops_at_regions", True)
+    assert list(rows(["dog"])[0]) == ["attention", "lrp", "random"]
 
 
 def test_a_map_prefers_a_box_or_tells_words_apart():

@@ -106,6 +106,9 @@ def explain(
     places = list(grounded.masks)
     maps: list[Maps] = [{} for _ in places]
     seconds = {}
+    # What shows pixels gives something to the regions, too. (Those of contrastive LRP are LRP's.)
+    finer = {m for m in methods if find_method(m).finer} - {"contrastive_lrp"}
+    apart = set() if captioner.encoder.stops_at_regions else finer
     for method in methods:
         began = time.process_time()
         explanations = captioner.explain(
@@ -116,7 +119,7 @@ def explain(
             assert why.heatmap is not None
             of_word[method] = why.heatmap
             regions = _regions(why, why.regions, grounded.picture.size)
-            if find_method(method).finer and method != "contrastive_lrp":  # (its regions are LRP's)
+            if method in apart:
                 of_word[f"{method}, regions"] = regions
     draw = np.random.default_rng(seed)
     for of_word in maps:

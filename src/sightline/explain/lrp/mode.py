@@ -72,6 +72,7 @@ PLAIN = {
     *("dropout2d", "unfold", "fold"),
     *("view_as", "reshape_as", "expand_as", "movedim", "swapaxes", "narrow", "select", "repeat"),
     *("index_select", "repeat_interleave", "flip", "roll", "to", "float", "double", "type_as"),
+    "type",
     "__get__",  # .T, .mT
 }
 
