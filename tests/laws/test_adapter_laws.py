@@ -46,7 +46,10 @@ def test_attention_that_is_no_distribution_breaks_a_law():
         unroll = model.unroll
         model.unroll = lambda *args: unroll(*args)._replace(attention=2 * unroll(*args).attention)
 
-    assert broken_by(change) == {"attention is a distribution over the image tokens"}
+    assert broken_by(change) == {
+        "attention is a distribution over the image tokens",
+        "the teacher-forced pass equals the loop of step",
+    }
 
 
 def test_words_that_lose_a_piece_break_a_law():
@@ -70,3 +73,17 @@ def test_image_tokens_of_the_wrong_module_break_a_law():
 def test_there_is_a_law_for_each_promise():
     assert len(ADAPTER_LAWS) == 11
     assert torch.get_default_dtype() == torch.float32
+
+
+def test_a_cache_that_is_mixed_up_breaks_a_law(monkeypatch):
+    from sightline.adapters import model
+
+    def mixed_up(state):
+        cache = cache_of(state)
+        for layer in cache.self_attention_cache.layers if cache else ():
+            layer.values = 2 * layer.values
+        return cache
+
+    cache_of = model.cache_of
+    monkeypatch.setattr(model, "cache_of", mixed_up)
+    assert broken_by(lambda *parts: None) == {"the teacher-forced pass equals the loop of step"}

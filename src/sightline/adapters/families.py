@@ -5,6 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sightline.adapters.continuation import (
+    go_on_decoding,
+    go_on_in_three,
+    go_on_looking,
+    go_on_numbered,
+    go_on_within,
+)
 from sightline.adapters.family import Family
 
 _DESCRIBE = "Describe the picture in one sentence."
@@ -63,18 +70,22 @@ FAMILIES = {
             image_tokens="encoder.forward",
             attention=r"decoder\..*(crossattention|encoder_attn)$",
             decodes=True,
+            goes_on=go_on_decoding,
         ),
         Family(
             "blip",
             "BLIP",
             image_tokens="vision_model.forward",
             attention=r"text_decoder\..*crossattention\.self$",
+            speaker="text_decoder",
+            goes_on=go_on_looking,
         ),
         Family(
             "git",
             "GIT",
             image_tokens="git.image_encoder.forward",
             attention=r"git\.encoder\..*attention\.self$",
+            goes_on=go_on_numbered,
         ),
         Family(
             "blip-2",
@@ -82,6 +93,8 @@ FAMILIES = {
             image_tokens="vision_model.forward",
             attention=r"language_model\..*self_attn$",
             condenser=r"qformer\..*crossattention\.attention$",
+            speaker="language_model",
+            goes_on=go_on_within("language_model"),
             prompted=True,
         ),
         Family(
@@ -130,6 +143,7 @@ FAMILIES = {
                 prompted=True,
                 prompt=_DESCRIBE,
                 template="<|vision_start|><|image_pad|><|vision_end|>{prompt}",
+                goes_on=go_on_in_three,
                 size=448,
             )
             for model_type, name in (("qwen2_vl", "Qwen2-VL"), ("qwen2_5_vl", "Qwen2.5-VL"))
@@ -140,6 +154,7 @@ FAMILIES = {
             image_tokens="model.get_image_features",
             attention=r"decoder\..*encoder_attn$",
             decodes=True,
+            goes_on=go_on_decoding,
             field="pooler_output",
             prompted=True,
             prompt="<CAPTION>",
@@ -152,6 +167,7 @@ FAMILIES = {
             decodes=True,
             pixels=_numbered_patches,
             pixel_input="flattened_patches",
+            goes_on=go_on_decoding,
             size=512,
         ),
         Family(
@@ -160,6 +176,8 @@ FAMILIES = {
             image_tokens="vision_model.forward",
             attention=r"text_model\..*self_attn$",
             condenser=r"image_to_text_projection\.x_attn$",
+            speaker="text_model",
+            goes_on=go_on_within("text_model"),
             prompted=True,
             prompt="An image of",
         ),

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from sightline.adapters.continuation import GoesOn, go_on
+
 Pixels = Callable[[Any, Tensor], dict[str, Any]]
 """Of a model and its pixels `(B, 3, h, w)`, the arguments of what makes its image tokens."""
 
@@ -39,6 +41,8 @@ class Family:
     prompted: bool = False
     prompt: str = ""  # unless another is given
     template: str = "{prompt}"  # where the processor has no chat template
+    speaker: str = ""  # the module that has a key-value cache; by default the whole model
+    goes_on: GoesOn = go_on
     size: int | None = None  # pixels of a side, where the family takes pictures of any shape
 
 

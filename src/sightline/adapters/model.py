@@ -2,13 +2,14 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from sightline.adapters.continuation import cache_of, state_of
 from sightline.adapters.family import Family, resolve
 from sightline.errors import NotApplicableError
 from sightline.models.interface import (
@@ -23,6 +24,7 @@ from sightline.regions import Regions
 from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
 
 _NEVER = -1e4  # the logit of what is never said: its probability is nothing, its logit a number
+_PLACES = ("image_token_id", "video_token_id")
 _LONG_AS_PROMPT = {"attention_mask": 1, "token_type_ids": 1}  # other such inputs go on with 0
 
 
@@ -50,6 +52,9 @@ class AdaptedModel(CaptionModel):
         pieces[[PAD, START, END, UNKNOWN]] = end
         banned = torch.zeros(len(pieces), dtype=torch.bool)
         banned[[PAD, START, UNKNOWN, end + len(SPECIAL)]] = True
+        for name in _PLACES:  # of pictures: one that was said would ask for another picture
+            if isinstance(place := getattr(config, name, None), int) and 0 <= place < size:
+                banned[place + len(SPECIAL)] = True
         self.register_buffer("pieces", pieces, persistent=False)  # of each word, the model's id
         self.register_buffer("banned", banned, persistent=False)
         # The start word stands for the whole prompt, and has its relevance. Nothing hides it: there
@@ -78,27 +83,54 @@ class AdaptedModel(CaptionModel):
         return {"said": memory["mask"].new_zeros(len(memory["mask"]), rows, 0, dtype=torch.long)}
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+        """The next word. The first one runs the model's own pass; later ones go on from its cache.
+
+        (`said` is all that a family without a cache has, and is run again.)
+        """
+        shape, before = tokens.shape, state["said"].shape[-1]
         said = torch.cat([state["said"], tokens[..., None]], -1)
-        unrolled = self.unroll(said, memory)
-        signals = {name: signal[:, :, -1] for name, signal in unrolled.signals.items()}
-        logits, attention = unrolled.logits[:, :, -1], unrolled.attention[:, :, -1]
-        return Step(logits, {"said": said}, attention, signals)
+        image = _for_rows(memory["image"], shape[1])
+        cache = cache_of(state)
+        with self._recording() as weights:
+            if cache is None:
+                with self._seeing(image), self._keeping() as kept:
+                    output = self.model(**self.inputs(self._ids(said.flatten(0, 1))))
+                cache = kept[-1] if kept and not before else None
+            else:
+                ids, given = self.pieces[tokens.flatten()][:, None], self.starts.shape[1]
+                output = self.family.goes_on(self.model, ids, cache, image, given + before - 1)
+                cache = output.past_key_values
+        condensed = self._condensed(weights, image)
+        if condensed is None and "condensed" in state:  # queries are made with the first word
+            condensed = state["condensed"].flatten(0, 1)
+        new = {"said": said, **state_of(cache, shape)}
+        if condensed is not None:
+            new["condensed"] = torch.unflatten(condensed, 0, shape)
+        unrolled = self._unrolled(
+            output.logits[:, -1:], self._attention(weights, condensed, 1, image), shape, memory
+        )
+        return Step(unrolled.logits[:, :, 0], new, unrolled.attention[:, :, 0], {})
 
     def unroll(self, tokens: Tensor, memory: Memory) -> Unrolled:
         pictures, rows, length = tokens.shape
-        image = memory["image"]
-        if rows > 1:
-            image = image.repeat_interleave(rows, 0)
-        flat = tokens.flatten(0, 1)
-        ids = torch.cat([self.starts[flat[:, :1]].flatten(1), self.pieces[flat[:, 1:]]], 1)
+        image = _for_rows(memory["image"], rows)
         with self._seeing(image), self._recording() as weights:
-            logits = self.model(**self.inputs(ids)).logits[:, -length:]
+            logits = self.model(**self.inputs(self._ids(tokens.flatten(0, 1)))).logits
+        attention = self._attention(weights, self._condensed(weights, image), length, image)
+        return self._unrolled(logits[:, -length:], attention, (pictures, rows), memory)
+
+    def _ids(self, tokens: Tensor) -> Tensor:
+        """The model's own ids `(rows, ...)` of the prompt and of words `(rows, T)`."""
+        return torch.cat([self.starts[tokens[:, :1]].flatten(1), self.pieces[tokens[:, 1:]]], 1)
+
+    def _unrolled(
+        self, logits: Tensor, attention: Tensor, shape: Sequence[int], memory: Memory
+    ) -> Unrolled:
+        """What the model says `(rows, T, ...)`, of our words and of the visible regions."""
         logits = logits[..., self.pieces].masked_fill(self.banned, _NEVER)
-        attention = self._attention(weights, length, image)
-        attention = torch.unflatten(attention, 0, (pictures, rows))
-        attention = attention * memory["mask"][:, None, None]
+        attention = torch.unflatten(attention, 0, tuple(shape)) * memory["mask"][:, None, None]
         attention = attention / attention.sum(-1, keepdim=True).clamp(min=1e-30)
-        return Unrolled(torch.unflatten(logits, 0, (pictures, rows)), attention, {})
+        return Unrolled(torch.unflatten(logits, 0, tuple(shape)), attention, {})
 
     def inputs(self, ids: Tensor) -> dict[str, Any]:
         """The arguments of the model's forward pass, for rows of its word ids."""
@@ -149,22 +181,47 @@ class AdaptedModel(CaptionModel):
             for hook in hooks:
                 hook.remove()
 
-    def _attention(self, weights: "_Weights", length: int, image: Tensor) -> Tensor:
+    @contextlib.contextmanager
+    def _keeping(self) -> Iterator[list[Any]]:
+        """The key-value caches of passes: what words to come need of those before."""
+        speaker = self.model.get_submodule(self.family.speaker)
+        caches: list[Any] = []
+        hooks = [
+            speaker.register_forward_pre_hook(
+                lambda module, args, options: (args, {**options, "use_cache": True}),
+                with_kwargs=True,
+            ),
+            speaker.register_forward_hook(
+                lambda module, args, output: caches.append(output.past_key_values)
+            ),
+        ]
+        try:
+            yield caches
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _condensed(self, weights: "_Weights", image: Tensor) -> Tensor | None:
+        """Where queries `(rows, queries, L)` looked, if there are any."""
+        if not weights.queries:
+            return None
+        # (Kosmos-2's queries look at each other, too: those keys come last.)
+        layers = torch.stack([layer.mean(1) for layer in weights.queries])
+        return layers.mean(0)[..., : image.shape[1]]
+
+    def _attention(
+        self, weights: "_Weights", condensed: Tensor | None, length: int, image: Tensor
+    ) -> Tensor:
         """Attention `(rows, T, L)`, the mean of layers and heads; even where none is reported."""
         regions = image.shape[1]
-        queries = regions
-        condensed = None
-        if weights.queries:
-            # (Kosmos-2's queries look at each other, too: those keys come last.)
-            condensed = torch.stack([layer.mean(1) for layer in weights.queries]).mean(0)
-            condensed, queries = condensed[..., :regions], condensed.shape[1]
+        queries = regions if condensed is None else condensed.shape[1]
         means = [layer.mean(1)[:, -length:] for layer in weights.words]
-        found = [mean[..., self._columns(mean.shape[-1], queries)] for mean in means]
-        if not found:
+        reported = [mean[..., self._columns(mean.shape[-1], queries)] for mean in means]
+        if not reported:
             return torch.full_like(image[:, :1, 0], 1 / regions)[..., None].expand(
                 -1, length, regions
             )
-        attention = torch.stack(found).mean(0)
+        attention = torch.stack(reported).mean(0)
         return attention if condensed is None else attention @ condensed
 
     def _columns(self, keys: int, queries: int) -> Tensor:
@@ -214,6 +271,10 @@ class _Weights(NamedTuple):
 
     words: list[Tensor]
     queries: list[Tensor]
+
+
+def _for_rows(image: Tensor, rows: int) -> Tensor:
+    return image if rows == 1 else image.repeat_interleave(rows, 0)
 
 
 def _record(weights: list[Tensor], module: nn.Module, args: Any, output: Any) -> None:

@@ -26,6 +26,7 @@ WORDS = [
     "and",
 ]
 _SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "<image>")
+_SPECIAL_IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 SIDE, PATCH = 32, 8  # pixels
 _IMAGE = _SPECIAL.index("<image>")
 _WIDTH = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -263,7 +264,7 @@ def _kosmos_2(tokenizer: Any, size: int) -> Any:
     queries = 3
     text = {"vocab_size": size, "embed_dim": 16, "layers": 2, "ffn_dim": 24, "attention_heads": 2}
     config = Kosmos2Config(
-        text_config={**text, "max_position_embeddings": 128},
+        text_config=text | {"max_position_embeddings": 128, **_SPECIAL_IDS},
         vision_config=_VISION,
         latent_query_num=queries,
     )
@@ -277,7 +278,7 @@ def _kosmos_2(tokenizer: Any, size: int) -> Any:
 
 
 def _text(size: int) -> dict[str, Any]:
-    return {**_TEXT, "vocab_size": size, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    return {**_TEXT, "vocab_size": size, **_SPECIAL_IDS}
 
 
 _TINY: dict[str, Callable[[Any, int], Any]] = {
