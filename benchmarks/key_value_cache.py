@@ -69,9 +69,9 @@ def seconds(model, memory) -> tuple[float, torch.Tensor]:
     times = []
     for _ in range(2):
         began = time.process_time()
-        found = beam_search(model, memory, SEARCH)
+        captions = beam_search(model, memory, SEARCH)
         times.append(time.process_time() - began)
-    return min(times), found.tokens
+    return min(times), captions.tokens
 
 
 @torch.no_grad()
@@ -86,10 +86,10 @@ def main() -> None:
         encoder, model, _ = adapt(*make(tokenizer, pixels))
         image = encoder.vectors(torch.rand(PICTURES, 3, SIDE, SIDE))
         memory = {"image": image, "mask": torch.ones_like(image[..., 0], dtype=torch.bool)}
-        cached, found = seconds(model, memory)
-        with mock.patch("sightline.adapters.model.cache_of", lambda state: None):
+        cached, captions = seconds(model, memory)
+        with mock.patch("sightline.adapters.model.cache_of", return_value=None):
             whole, same = seconds(model, memory)
-        assert found.equal(same), "the cache changes captions"
+        assert captions.equal(same), "the cache changes captions"
         print(f"| {name} | {whole:.2f} | {cached:.2f} | {whole / cached:.1f} |", flush=True)
 
 

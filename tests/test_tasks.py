@@ -18,7 +18,10 @@ MADE = {
     "check-a-delivery": ("report/report.html", "report/audit.json", "both/words.csv"),
     "explain-a-word": ("why.html", "why.png", "why.json"),
     "train-on-your-own": ("mine.yaml", "runs/mine/checkpoints.json", "figures/test-000001.png"),
-    "check-another-captioner": ("their-captioner/config.json", "why.html", "why.png"),
+    "check-another-captioner": (
+        *("their-captioner/config.json", "why.html", "why.png"),
+        *("captioners/vit-gpt2/support.safetensors", "captions.jsonl"),
+    ),
     "review-a-collection": ("reviewed.csv", "photos/dog.xmp", "photos.review/review.sqlite"),
     "compare-blind": ("study/study.json", "study/answers.sqlite", "table/table.md"),
     "reproduce-a-table": ("table/table.md", "table/figure.png", "table/data.json"),

@@ -1,5 +1,6 @@
 """A caption: its text, and the details of every word."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,15 @@ from sightline.display import draw, to_html
 
 UNFAMILIAR = "The captioner does not know pictures like this one well, so its caption may be wrong."
 SEEN, DOUBTFUL, NOT_SUPPORTED = VERDICTS = ("seen", "doubtful", "not supported")
+
+
+def known(number: float) -> float | None:
+    """A number as JSON has it; None for one that is not known.
+
+    >>> known(-0.5), known(float("nan"))
+    (-0.5, None)
+    """
+    return None if math.isnan(number) else number
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Word:
     """One word of a caption."""
 
     text: str
-    log_probability: float
+    log_probability: float  # not a number, where a captioner behind an API gives none
     alternatives: tuple[tuple[str, float], ...]  # other candidates, with log-probabilities
     attention: tuple[float, ...]  # a weight per region, in the order of `Caption.boxes`
     signals: dict[str, float] = field(default_factory=dict)  # such as the gate β
@@ -46,7 +56,7 @@ class Word:
     def to_json(self) -> dict[str, Any]:
         return {
             "text": self.text,
-            "log_probability": self.log_probability,
+            "log_probability": known(self.log_probability),
             "alternatives": [{"text": t, "log_probability": p} for t, p in self.alternatives],
             "attention": list(self.attention),
             "signals": self.signals,
@@ -138,8 +148,8 @@ class Caption:
         """Plain JSON; the picture itself is not in it."""
         return {
             "text": self.text,
-            "log_probability": self.log_probability,
-            "score": self.score,
+            "log_probability": known(self.log_probability),
+            "score": known(self.score),
             "words": [word.to_json() for word in self.words],
             "boxes": [list(box) for box in self.boxes],
             "unfamiliar": self.unfamiliar,

@@ -85,6 +85,8 @@ def export_onnx(captioner: Captioner, folder: Path) -> None:
     >>> export_onnx(sightline.load(), Path("onnx"))  # doctest: +SKIP
     """
     require("onnx", "ONNX")
+    if captioner.model.black_box or not captioner.vocabulary.whole_words:
+        raise ConfigError("onnx: only captioners of Sightline are exported; others have exporters")
     encoder, model = captioner.encoder.cpu(), captioner.model.cpu()
     if not encoder.sees_pixels:
         raise ConfigError("onnx: the captioner reads a detector's features, and has no encoder")

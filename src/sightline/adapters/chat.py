@@ -9,8 +9,10 @@ import base64
 import io
 import json
 import math
+import os
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from sightline.errors import SightlineError
 from sightline.pictures import Picture, open_picture
 from sightline.text.tokenizer import tokenize
 
+KEY = "SIGHTLINE_API_KEY"  # an environment variable
 PROMPT = "Describe the picture in one short sentence."
 _SIDE = 512  # pixels of the longer side of what is sent
 _ANSWER_BYTES = 4_000_000
@@ -60,8 +63,24 @@ class ChatCaptioner:
     key: str | None = None  # sent as a bearer token
     seconds: float = 120.0
 
+    @classmethod
+    def at(cls, address: str) -> "ChatCaptioner":
+        """The captioner at `URL#MODEL`; its key, if it wants one, is in the environment.
+
+        >>> ChatCaptioner.at("http://localhost:8000/v1#llava").model
+        'llava'
+        """
+        url, _, model = address.partition("#")
+        return cls(url, model or "default", key=os.environ.get(KEY))
+
     def say(
-        self, picture: Picture, *, samples: int = 1, temperature: float = 0.0, seed: int = 0
+        self,
+        picture: Picture,
+        *,
+        samples: int = 1,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_tokens: int = 60,
     ) -> list[Said]:
         """The answer to the prompt, or several that are sampled."""
         image = open_picture(picture, reduced_to=2 * _SIDE)
@@ -76,13 +95,13 @@ class ChatCaptioner:
             "n": samples,
             "temperature": temperature,
             "seed": seed,
-            "max_tokens": 60,
+            "max_tokens": max_tokens,
             "logprobs": True,
         }
         answers = [_read(choice, self.url) for choice in self._post(asked)]
         if len(answers) < samples:  # servers that ignore `n` are asked again
             answers += [
-                self.say(picture, temperature=temperature, seed=seed + n)[0]
+                self.say(picture, temperature=temperature, seed=seed + n, max_tokens=max_tokens)[0]
                 for n in range(len(answers), samples)
             ]
         return answers[:samples]
@@ -95,24 +114,27 @@ class ChatCaptioner:
         ]
         return [sum(word in texts for texts in said) / len(said) for word in words]
 
-    def scores(self, picture: Picture, said: Said, *, samples: int = 10) -> list[dict[str, float]]:
-        """What speaks for each word of a caption, as far as a black box shows.
+    def scores(
+        self, picture: Picture, words: Sequence[tuple[str, float | None]], *, samples: int = 10
+    ) -> list[dict[str, float]]:
+        """What speaks for each word of a caption, given with its log-probability, if it has one.
 
-        `log_probability` where the server gives it; `agreement`, the share of captions sampled of
-        the picture that say the word; `blank`, how much of that is lost if the picture is replaced
-        by its mean colour.
+        `log_probability`; `agreement`, the share of captions sampled of the picture that say the
+        word; `blank`, how much of that is lost if the picture is replaced by its mean colour.
         """
-        words = [word.text for word in said.words]
+        if not words:
+            return []
+        texts = [text for text, _ in words]
         image = open_picture(picture)
         colour = tuple(int(c) for c in np.asarray(image).reshape(-1, 3).mean(0))
         blank = image.copy()
         blank.paste(colour, (0, 0, *image.size))
-        agreed = self.agreement(picture, words, samples=samples)
-        without = self.agreement(blank, words, samples=samples)
+        agreed = self.agreement(picture, texts, samples=samples)
+        without = self.agreement(blank, texts, samples=samples)
         return [
             {"agreement": share, "blank": share - other}
-            | ({} if word.log_probability is None else {"log_probability": word.log_probability})
-            for word, share, other in zip(said.words, agreed, without, strict=True)
+            | ({} if given is None or math.isnan(given) else {"log_probability": given})
+            for (_, given), share, other in zip(words, agreed, without, strict=True)
         ]
 
     def _post(self, asked: dict[str, Any]) -> list[Any]:

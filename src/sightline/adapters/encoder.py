@@ -31,7 +31,7 @@ class ProcessorPreprocessing(Preprocessing):
         self.__dict__["processor"] = processor
         self.__dict__["any_shape"] = size is not None
         super().__init__(
-            size or _side(processor),
+            size or side_of(processor),
             mean=_bytes(processor, "image_mean", 0.0),
             std=_bytes(processor, "image_std", 1.0),
         )
@@ -65,7 +65,7 @@ def _bytes(processor: Any, name: str, default: float) -> tuple[float, float, flo
     return red, green, blue
 
 
-def _side(processor: Any) -> int:
+def side_of(processor: Any) -> int:
     """Pixels of a side, as an image processor gives them."""
     size = processor.crop_size if getattr(processor, "do_center_crop", False) else processor.size
     size = dict(size) if not isinstance(size, int) else {"height": size}
@@ -79,7 +79,7 @@ def _crop(processor: Any, picture: Image, part: Window) -> Window:
     size = dict(processor.size) if not isinstance(processor.size, int) else {}
     if "shortest_edge" not in size:
         return part
-    side = _side(processor)
+    side = side_of(processor)
     scale = size["shortest_edge"] / min(picture.size)
     shown = [min(side / (scale * length), 1.0) for length in picture.size]
     return ((1 - shown[0]) / 2, (1 - shown[1]) / 2, (1 + shown[0]) / 2, (1 + shown[1]) / 2)

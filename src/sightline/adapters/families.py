@@ -14,7 +14,7 @@ from sightline.adapters.continuation import (
 )
 from sightline.adapters.family import Family
 
-_DESCRIBE = "Describe the picture in one sentence."
+DESCRIBE = "Describe the picture in one sentence."
 
 
 def _several_pictures(model: Any, x: Tensor) -> dict[str, Any]:
@@ -104,7 +104,7 @@ FAMILIES = {
             attention=r"language_model\..*self_attn$",
             field="list",
             prompted=True,
-            prompt=_DESCRIBE,
+            prompt=DESCRIBE,
             template="USER: <image>\n{prompt} ASSISTANT:",
         ),
         Family(
@@ -127,7 +127,7 @@ FAMILIES = {
                 pixels=_several_pictures,
                 dummy=(1, 3, 1, 1),
                 prompted=True,
-                prompt=_DESCRIBE,
+                prompt=DESCRIBE,
                 template="User:<image>{prompt}\nAssistant:",
             )
             for model_type, name in (("idefics3", "Idefics3"), ("smolvlm", "SmolVLM"))
@@ -141,7 +141,7 @@ FAMILIES = {
                 field="list",
                 pixels=_packed_patches,
                 prompted=True,
-                prompt=_DESCRIBE,
+                prompt=DESCRIBE,
                 template="<|vision_start|><|image_pad|><|vision_end|>{prompt}",
                 goes_on=go_on_in_three,
                 size=448,

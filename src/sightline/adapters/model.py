@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from sightline.adapters.continuation import cache_of, state_of
 from sightline.adapters.family import Family, resolve
+from sightline.adapters.piece_ids import PieceIds
 from sightline.errors import NotApplicableError
 from sightline.models.interface import (
     CaptionModel,
@@ -21,10 +22,8 @@ from sightline.models.interface import (
     Unrolled,
 )
 from sightline.regions import Regions
-from sightline.text.vocabulary import END, PAD, SPECIAL, START, UNKNOWN
+from sightline.text.vocabulary import SPECIAL
 
-_NEVER = -1e4  # the logit of what is never said: its probability is nothing, its logit a number
-_PLACES = ("image_token_id", "video_token_id")
 _LONG_AS_PROMPT = {"attention_mask": 1, "token_type_ids": 1}  # other such inputs go on with 0
 
 
@@ -46,26 +45,15 @@ class AdaptedModel(CaptionModel):
         self._names = [f"input_{name}" for name in inputs]
         for name, tensor in inputs.items():  # what the processor made of the prompt, (1, ...)
             self.register_buffer(f"input_{name}", tensor, persistent=False)
-        config: Any = model.config
-        size: int = config.get_text_config(decoder=True).vocab_size
-        pieces = torch.arange(len(SPECIAL) + size) - len(SPECIAL)
-        pieces[[PAD, START, END, UNKNOWN]] = end
-        banned = torch.zeros(len(pieces), dtype=torch.bool)
-        banned[[PAD, START, UNKNOWN, end + len(SPECIAL)]] = True
-        for name in _PLACES:  # of pictures: one that was said would ask for another picture
-            if isinstance(place := getattr(config, name, None), int) and 0 <= place < size:
-                banned[place + len(SPECIAL)] = True
-        self.register_buffer("pieces", pieces, persistent=False)  # of each word, the model's id
-        self.register_buffer("banned", banned, persistent=False)
+        ids = PieceIds.of(model.config, end)
+        self.register_buffer("pieces", ids.pieces, persistent=False)
+        self.register_buffer("banned", ids.banned, persistent=False)
         # The start word stands for the whole prompt, and has its relevance. Nothing hides it: there
         # the picture has its place.
         self.register_buffer("starts", prompt.repeat(len(SPECIAL), 1), persistent=False)
-        self.vocabulary_size = len(pieces)
+        self.vocabulary_size = len(ids.pieces)
 
-    @property
-    def longest(self) -> int:
-        """The most pieces of a caption: words have more than one, and sentences may be long."""
-        return 40
+    longest = 40  # pieces of a caption: words have more than one, and sentences may be long
 
     pieces: Tensor
     banned: Tensor
@@ -127,7 +115,7 @@ class AdaptedModel(CaptionModel):
         self, logits: Tensor, attention: Tensor, shape: Sequence[int], memory: Memory
     ) -> Unrolled:
         """What the model says `(rows, T, ...)`, of our words and of the visible regions."""
-        logits = logits[..., self.pieces].masked_fill(self.banned, _NEVER)
+        logits = PieceIds(self.pieces, self.banned).choose(logits)
         attention = torch.unflatten(attention, 0, tuple(shape)) * memory["mask"][:, None, None]
         attention = attention / attention.sum(-1, keepdim=True).clamp(min=1e-30)
         return Unrolled(torch.unflatten(logits, 0, tuple(shape)), attention, {})

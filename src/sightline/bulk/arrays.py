@@ -184,7 +184,9 @@ def fiftyone_label(row: Row) -> Row:
     """
     words = row["words"]
     support = [word["support"] for word in words if word["support"] is not None]
-    confidence = support or [math.exp(word["log_probability"]) for word in words]
+    confidence = support or [
+        math.exp(word["log_probability"]) for word in words if word["log_probability"] is not None
+    ]
     starts = [sum(len(before["text"]) + 1 for before in words[:n]) for n in range(len(words))]
     attributes = {
         "word": [word["text"] for word in words],

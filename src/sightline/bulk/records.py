@@ -6,7 +6,7 @@ from typing import Any
 
 from sightline.bulk.items import Item
 from sightline.captioner import Captioner
-from sightline.captions import SEEN, Caption
+from sightline.captions import SEEN, Caption, known
 from sightline.version import __version__
 
 _DIGITS = 6  # of log-probabilities: the rest is noise of the arithmetic
@@ -60,11 +60,11 @@ class Record:
             "path": self.item.name,
             "sha256": self.sha256,
             "caption": caption.text,
-            "log_probability": round(caption.log_probability, _DIGITS),
+            "log_probability": known(round(caption.log_probability, _DIGITS)),
             "words": [
                 {
                     "text": word.text,
-                    "log_probability": round(word.log_probability, _DIGITS),
+                    "log_probability": known(round(word.log_probability, _DIGITS)),
                     "verdict": word.support and word.support.verdict,
                     "support": word.support and round(word.support.score, _DIGITS),
                 }

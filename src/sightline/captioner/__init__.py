@@ -2,5 +2,6 @@
 
 from sightline.captioner.captioner import Captioner, wrap
 from sightline.captioner.encoding import AnyPicture, Prepared
+from sightline.captioner.remote import RemoteCaptioner
 
-__all__ = ["AnyPicture", "Captioner", "Prepared", "wrap"]
+__all__ = ["AnyPicture", "Captioner", "Prepared", "RemoteCaptioner", "wrap"]

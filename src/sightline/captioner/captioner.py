@@ -2,15 +2,15 @@
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import torch
 
 from sightline.adapters.wrap import adapt
 from sightline.captioner.encoding import ONE, AnyPicture, as_shown
-from sightline.captioner.loading import load_parts, of_adapted
+from sightline.captioner.loading import find_remote, load_parts, of_adapted
 from sightline.captioner.subject import places_of, unsaid
 from sightline.captioner.writer import CaptionWriter
 from sightline.captions import Caption
@@ -37,12 +37,19 @@ class Captioner(CaptionWriter):
     'a dog runs through the grass'
     """
 
+    _remote: ClassVar[
+        Callable[[str, Path | None], "Captioner"]
+    ]  # `remote.py`, which builds on this
+
     @classmethod
     def load(cls, *paths: Path | str, device: str | torch.device = "auto") -> "Captioner":
         """Load a checkpoint folder or a training run; several of them make an ensemble.
 
-        Without paths, load the bundled captioner. `hf:FOLDER` is a captioner of transformers.
+        Without paths, load the bundled captioner. `hf:FOLDER` is a captioner of transformers,
+        `http://…` one behind an API in the OpenAI chat shape.
         """
+        if (server := find_remote(paths)) is not None:
+            return cls._remote(server.name, server.folder)
         return cls(*load_parts(paths, device))
 
     def packed(self) -> "Captioner":
@@ -129,7 +136,8 @@ class Captioner(CaptionWriter):
         know, the nearest that it knows is explained; one that the caption says is explained as
         such. If the captioner can check words, they come with their support. `name` is the
         picture's name, by default that of its file. A method that cannot explain this captioner
-        is skipped, and the report says why, as long as another one can.
+        is skipped, and the report says why, as long as another one can; the default for one that
+        cannot be seen into is occlusion.
 
         >>> captioner.report("photo.jpg", why_not=[("cat", None)])  # doctest: +SKIP
         Report(name='photo.jpg', …)
@@ -163,6 +171,8 @@ class Captioner(CaptionWriter):
         """
         if name is None:
             name = Path(picture).name if isinstance(picture, Path | str) else "picture"
+        if self.model.black_box and tuple(methods) == DEFAULT_METHODS:  # of which none can see it
+            methods = ("occlusion",)
         shown = as_shown(picture, self.encode(picture))
         if isinstance(caption, str):
             said = self.read(shown, caption)

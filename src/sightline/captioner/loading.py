@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import torch
 
+from sightline.adapters.loading import load_parts as load_adapted
 from sightline.adapters.source import Source, find_source
 from sightline.adapters.wrap import Parts as AdaptedParts
-from sightline.adapters.wrap import load_parts as load_adapted
 from sightline.checkpoint import find_checkpoint, load_config, load_encoder, load_model
 from sightline.decoding.beam import BeamOptions
 from sightline.decoding.ensemble import Ensemble
@@ -32,11 +32,19 @@ class Parts(NamedTuple):
     checkpoint: Path | None  # the folder it comes from, if it comes from one
 
 
+def find_remote(paths: Sequence[Path | str]) -> Source | None:
+    """The server that is asked for captions, if it is one."""
+    sources = [source for path in paths if (source := find_source(path)) is not None]
+    if sources and len(paths) > 1:
+        raise ConfigError(f"{sources[0]}: only captioners of Sightline make an ensemble")
+    return sources[0] if sources and sources[0].is_remote else None
+
+
 def load_parts(paths: Sequence[Path | str], device: str | torch.device) -> Parts:
     """The parts of a checkpoint, a training run, an ensemble, or a captioner that is not ours."""
     place = choose_device(device)
-    sources = [source for path in paths if (source := find_source(path)) is not None]
-    parts = _adapted(sources, len(paths)) if sources else _of_folders(paths)
+    source = find_source(paths[0]) if paths else None
+    parts = _of_folders(paths) if source is None else _adapted(source)
     return parts._replace(encoder=parts.encoder.to(place), model=parts.model.to(place))
 
 
@@ -47,10 +55,8 @@ def of_adapted(adapted: AdaptedParts, folder: Path | None = None) -> Parts:
     return Parts(encoder, model, vocabulary, options, folder)
 
 
-def _adapted(sources: Sequence[Source], count: int) -> Parts:
-    if count > 1:
-        raise ConfigError(f"{sources[0]}: only captioners of Sightline make an ensemble")
-    return of_adapted(load_adapted(sources[0].name), sources[0].folder)
+def _adapted(source: Source) -> Parts:
+    return of_adapted(load_adapted(source.name), source.folder)
 
 
 def _of_folders(paths: Sequence[Path | str]) -> Parts:

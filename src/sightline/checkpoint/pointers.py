@@ -55,8 +55,8 @@ def write_pointers(run: Path, pointers: dict[str, str]) -> None:
 def find_checkpoint(path: Path | None = None, phase: int | None = None) -> Path:
     """The checkpoint folder that `path` means: itself, or the best one of a run or of its phase.
 
-    Without a path it is the captioner that comes with the package. `hf:FOLDER` stays as it is: a
-    captioner of transformers has no phases.
+    Without a path it is the captioner that comes with the package. `hf:FOLDER` and `http://…`
+    stay as they are: captioners that are not ours have no phases.
 
     >>> find_checkpoint().name
     'bundled'
@@ -65,6 +65,7 @@ def find_checkpoint(path: Path | None = None, phase: int | None = None) -> Path:
     if (source := find_source(path)) is not None:
         if phase is not None:
             raise CheckpointError(f"{source}: was not trained here, so there is no phase {phase}")
+        source.require_folder()
         return path
     if (path / "config.json").is_file():
         return path

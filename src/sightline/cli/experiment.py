@@ -127,7 +127,7 @@ def _subject(
         budget = budget_of(load_recipe_of(run))
     source = find_source(folder)
     return Subject(
-        _name(run, phase),
+        _name(run, phase) if source is None else source.label,
         load_config(folder)["model"]["name"] if source is None else str(source),
         dataset.split(split)[:pictures],
         lambda: Captioner.load(folder, device=device),

@@ -104,17 +104,16 @@ def command(
         raise ConfigError(f"--report-on: '{split}' is the split of the fit; give another split")
     if run is None and output is None and not no_fit:
         raise ConfigError("the bundled captioner is not changed: give a folder for a copy with -o")
+    source = find_source(run) if run is not None else None
+    if source is not None and source.folder is None and output is None:
+        raise ConfigError(f"{source}: is not kept here: give a folder for its check with -o")
     if output is not None and (no_fit or output.exists()):
         wrong = "nothing is stored with --no-fit" if no_fit else f"{output} exists already"
         raise ConfigError(f"--output: {wrong}")
     dataset, cache = dataset_for(run, data, images)
     chosen_model: Path | str = find_checkpoint(run)
     if output is not None:
-        source = find_source(chosen_model)
-        if source is not None and source.folder is None:
-            raise ConfigError(f"{source}: is no folder on this machine, so it cannot be copied")
-        shutil.copytree(chosen_model if source is None else source.folder or "", output)
-        chosen_model = output if source is None else f"hf:{output}"
+        chosen_model = _copy(chosen_model, output)
     captioner = Captioner.load(chosen_model, device=device)
     reports = fit_support(
         captioner,
@@ -138,6 +137,20 @@ def command(
         _print(report)
     if not no_fit:
         console.print(f"Stored in {printable(captioner.checkpoint)}.", markup=False)
+
+
+def _copy(model: Path | str, output: Path) -> Path | str:
+    """A copy of a captioner; of one behind an API, a folder that names its server."""
+    from sightline.adapters.source import find_source, keep_remote
+
+    source = find_source(model)
+    if source is not None and source.is_remote:
+        keep_remote(source, output)
+        return output
+    if source is not None and source.folder is None:
+        raise ConfigError(f"{source}: is no folder on this machine, so it cannot be copied")
+    shutil.copytree(model if source is None else source.folder or "", output)
+    return output if source is None else f"hf:{output}"
 
 
 def _training_pictures(dataset: CaptionDataset, most: int) -> list[CaptionedImage]:

@@ -40,8 +40,8 @@ models_option = click.option(
     "models",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Checkpoint, training run, or hf:FOLDER, a captioner of transformers. Repeat for an "
-    "ensemble. Default: the bundled captioner.",
+    help="Checkpoint, training run, hf:FOLDER (a captioner of transformers), or http://… (one "
+    "behind an API). Repeat for an ensemble. Default: the bundled captioner.",
 )
 device_option = click.option(
     "--device",

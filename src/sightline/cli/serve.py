@@ -21,8 +21,8 @@ TOKEN = "SIGHTLINE_TOKEN"  # an environment variable
     "models",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Checkpoint or training run. Repeat to choose between several on the page. Default: the "
-    "bundled captioner.",
+    help="Checkpoint, training run, hf:FOLDER or http://… Repeat to choose between several on the "
+    "page. Default: the bundled captioner.",
 )
 @device_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")

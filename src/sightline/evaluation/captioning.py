@@ -1,7 +1,12 @@
 """Captions of cached pictures, and their scores: what a dev evaluation and a test row are."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from PIL.Image import Image
+
+from sightline.captioner import RemoteCaptioner
 from sightline.data.dataset import CaptionedImage
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.inference import inference
@@ -40,6 +45,25 @@ def caption_cached(
             batch = trainable(batch) if trainable else batch
             hypotheses = beam_search(model, model.encode(batch), options)
             captions += [vocabulary.decode(best) for best in hypotheses.tokens[:, 0].tolist()]
+            bar.update(len(batch))
+    return captions
+
+
+def caption_remote(
+    captioner: RemoteCaptioner,
+    pictures: Sequence[Path | Image],
+    options: dict[str, Any],
+    *,
+    batch_size: int = 16,
+    show_progress: bool = False,
+) -> list[str]:
+    """The caption of each picture by a server, which is sent them a few at a time."""
+    captions: list[str] = []
+    bar = progress(None, "captioning", total=len(pictures), unit="picture", show=show_progress)
+    with bar:
+        for start in range(0, len(pictures), batch_size):
+            batch = pictures[start : start + batch_size]
+            captions += [caption.text for caption in captioner.caption(batch, **options)]
             bar.update(len(batch))
     return captions
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightline.captioner import Captioner
+from sightline.captioner import Captioner, RemoteCaptioner
 from sightline.data.dataset import CaptionedImage
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encode import encode_all
-from sightline.evaluation.captioning import caption_cached
+from sightline.evaluation.captioning import caption_cached, caption_remote
 from sightline.files import atomic_write
 from sightline.metrics.diversity import diversity
 from sightline.metrics.score import Score, number
@@ -82,12 +82,15 @@ def evaluate(
     """
     check_metrics(metrics)
     search = captioner.options.changed(options)
-    regions = encode_all(
-        [image.picture for image in images], captioner.encoder, cache, show_progress=show_progress
-    )
-    captions = caption_cached(
-        captioner.model, captioner.vocabulary, images, regions, search, show_progress=show_progress
-    )
+    pictures = [image.picture for image in images]
+    if isinstance(captioner, RemoteCaptioner):
+        captions = caption_remote(captioner, pictures, options, show_progress=show_progress)
+    else:
+        regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)
+        captions = caption_cached(
+            *(captioner.model, captioner.vocabulary, images, regions, search),
+            show_progress=show_progress,
+        )
     evaluation = Evaluation(split, images, captions, search)
     if folder is not None:
         evaluation.write_captions(folder)

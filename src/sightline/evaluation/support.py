@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sightline.captioner import Captioner
+from sightline.captioner import Captioner, RemoteCaptioner
 from sightline.data.dataset import CaptionedImage
 from sightline.data.unlike_photographs import unlike_photographs
 from sightline.encoded_picture import join_regions
 from sightline.encoders.encode import encode_all
 from sightline.encoders.region_cache import RegionCache
 from sightline.errors import ConfigError
+from sightline.evaluation.remote_support import NO_REGIONS, collect_remote
 from sightline.metrics.bootstrap import interval
 from sightline.metrics.score import number
 from sightline.regions import Regions
@@ -114,9 +115,13 @@ def fit_support(
         raise ConfigError(
             "support cannot be fitted to precomputed features: pictures have different numbers"
         )
+    if isinstance(captioner, RemoteCaptioner):
+        return _fit_remote(captioner, held_out, reported, split, report_on, show_progress)
     stored = None if held_out else captioner.support_classifier
     familiarity = captioner.familiarity
-    detects = len(learnt_from) >= FEWEST_PICTURES and stored is None
+    # The regions of a black box are pixels, too raw to learn from.
+    opaque = bool(captioner.model.black_box)
+    detects = len(learnt_from) >= FEWEST_PICTURES and stored is None and not opaque
     seen = (*held_out, *reported, *(learnt_from if detects else ()))
     pictures = [*(image.picture for image in seen), *others]
     regions = encode_all(pictures, captioner.encoder, cache, show_progress=show_progress)
@@ -152,9 +157,10 @@ def fit_support(
             )
         judge = fit_foreign(foreign)
         classifier = replace(fit_classifier(sample, references, detector), foreign=judge)
-        familiarity = _fit_familiarity(captioner, held_out, regions)
+        familiarity = None if opaque else _fit_familiarity(captioner, held_out, regions)
         save_classifier(captioner.checkpoint, classifier)
-        save_familiarity(captioner.checkpoint, familiarity)
+        if familiarity is not None:
+            save_familiarity(captioner.checkpoint, familiarity)
         share = _share_unfamiliar(familiarity, classifier, rest, regions, sample)
         name = f"{split}, fitted on"
         reports.append(SupportReport(name, sample, held_out_scores(sample), classifier, share))
@@ -187,6 +193,31 @@ def fit_support(
                 scores = combined_scores(others_wrote.sample, judge)
                 name = f"{report_on}, captions that people wrote"
                 reports.append(SupportReport(name, others_wrote.sample, scores, judge))
+    return reports
+
+
+def _fit_remote(
+    captioner: RemoteCaptioner,
+    held_out: Sequence[CaptionedImage],
+    reported: Sequence[CaptionedImage],
+    split: str,
+    report_on: str,
+    show_progress: bool,
+) -> list[SupportReport]:
+    assert captioner.checkpoint is not None
+    reports = []
+    if held_out:
+        sample = collect_remote(captioner, held_out, show_progress=show_progress)
+        classifier = fit_classifier(sample, NO_REGIONS)
+        save_classifier(captioner.checkpoint, classifier)
+        name, scores = f"{split}, fitted on", held_out_scores(sample)
+        reports.append(SupportReport(name, sample, scores, classifier))
+    else:
+        classifier = captioner.support_classifier
+    if reported:
+        sample = collect_remote(captioner, reported, show_progress=show_progress)
+        scores = combined_scores(sample, classifier)
+        reports.append(SupportReport(report_on, sample, scores, classifier))
     return reports
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encoder import Encoder
+from sightline.errors import NotApplicableError
 from sightline.explain.attention import attention
 from sightline.explain.attribution import Attribution
 from sightline.explain.gradients import (
@@ -43,6 +44,8 @@ class Method:
     signed: bool = True
     # It tells the pixels of a region apart; others show each region as a whole.
     finer: bool = False
+    # It needs no more than a captioner's probabilities.
+    of_black_boxes: bool = False
 
 
 _METHODS = {
@@ -119,6 +122,7 @@ _METHODS = {
         "Occlusion",
         "Occlusion hides one part of the picture, or one previous word, at a time, and shows how "
         "much the word's score falls.",
+        of_black_boxes=True,
     ),
 }
 
@@ -172,7 +176,9 @@ def explain_captions(
     >>> [[why.word for why in explanations] for explanations in explained]
     [['a', 'cat'], ['cat']]
     """
-    attribute = find_method(method).attribute
+    chosen = find_method(method)
+    if model.black_box and not chosen.of_black_boxes:
+        raise NotApplicableError(f"{chosen.label}: {model.black_box}")
     targets = [find_targets(words, caption, vocabulary) for caption in captions]
     shown: Sequence[EncodedPicture | None] = pictures or [None] * len(captions)
     # The pieces of a word that is not said follow each other in no caption that is given.
@@ -215,7 +221,7 @@ def explain_captions(
     tensors = Targets(
         model, regions, _rectangle(tokens, PAD, device)[:, None], places, ids, encoder, x
     )
-    attribution = attribute(tensors, **options)
+    attribution = chosen.attribute(tensors, **options)
     return [
         _describe(method, vocabulary, attribution, regions, b, captions[b], targets[b], shown[b])
         for b in range(len(captions))

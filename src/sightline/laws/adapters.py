@@ -13,7 +13,7 @@ from sightline.adapters.encoder import AdaptedEncoder
 from sightline.adapters.model import AdaptedModel
 from sightline.adapters.tiny import SIDE, tiny
 from sightline.adapters.vocabulary import PieceVocabulary
-from sightline.adapters.wrap import Parts, adapt
+from sightline.adapters.wrap import Parts, WhiteBox, see_into
 from sightline.errors import NotApplicableError
 from sightline.explain.gradients import gradient_input
 from sightline.explain.lrp.method import lrp
@@ -38,6 +38,8 @@ class AdapterCase:
     @classmethod
     def of(cls, parts: Parts) -> "AdapterCase":
         encoder, model, vocabulary = parts
+        if not isinstance(encoder, AdaptedEncoder) or not isinstance(model, AdaptedModel):
+            raise NotApplicableError(f"no law is of black boxes: {model.black_box}")
         return cls(encoder.double(), model.double(), vocabulary)
 
     @cached_property
@@ -233,6 +235,6 @@ def check_adapter(subject: str, parts: Parts) -> list[Verdict]:
         torch.set_default_dtype(before)
 
 
-def tiny_parts(model_type: str, **options: Any) -> Parts:
+def tiny_parts(model_type: str, **options: Any) -> WhiteBox:
     """A tiny captioner of a family, adapted."""
-    return adapt(*tiny(model_type, **options), size=SIDE)
+    return see_into(*tiny(model_type, **options), size=SIDE)

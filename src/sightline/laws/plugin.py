@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from sightline.adapters.loading import load_parts
 from sightline.adapters.source import find_source
-from sightline.adapters.wrap import load_parts
 from sightline.encoders.registry import ENCODERS
 from sightline.errors import ConfigError
 from sightline.explain.methods import METHODS
@@ -28,6 +28,8 @@ def check_plugin(module: str) -> list[Verdict]:
     sightline.errors.ConfigError: plug-in json: it has no MODELS, OBJECTIVES, METHODS or ENCODERS
     """
     if (source := find_source(module)) is not None:
+        if source.is_remote:
+            raise ConfigError(f"{source}: laws are of captioners that can be seen into")
         return check_adapter(str(source), load_parts(source.name))
     use_plugin(module)
     verdicts: list[Verdict] = []

@@ -62,6 +62,7 @@ class CaptionModel(nn.Module, ABC):
     """
 
     config: Any
+    black_box = ""  # why nothing but its probabilities is seen; nothing, where it is seen into
     lrp_epsilon = 0.01  # of the ε-rule, unless another is asked for: paper 4, section 4
 
     @abstractmethod

@@ -26,7 +26,7 @@ class WordAnswer(BaseModel):
     """One word of a caption."""
 
     text: str
-    log_probability: float
+    log_probability: float | None = Field(description="Null: a server elsewhere gives none.")
     alternatives: list[Alternative]
     support: SupportAnswer | None = Field(description="Null: not checked, or nothing to see.")
     attention: list[float] | None = Field(None, description="A weight for each of the boxes.")
@@ -36,8 +36,8 @@ class CaptionAnswer(BaseModel):
     """A caption, word by word."""
 
     text: str
-    log_probability: float
-    score: float = Field(description="Ranks the captions of a picture.")
+    log_probability: float | None
+    score: float | None = Field(description="Ranks the captions of a picture.")
     unfamiliar: bool | None = Field(
         description="Whether the picture is unlike those that the captioner knows."
     )

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
+from sightline.adapters.source import find_source
 from sightline.captioner import Captioner
 from sightline.checkpoint import find_checkpoint
 from sightline.config import nearest
@@ -27,7 +28,9 @@ class Shelf:
         self._paths: dict[str, Path] = {}
         for path in paths or [find_checkpoint()]:
             find_checkpoint(path)  # a wrong name is said now, and not to the first client
-            self._paths[_new_name(path.resolve().name, self._paths)] = path
+            source = find_source(path)
+            name = path.resolve().name if source is None else source.label
+            self._paths[_new_name(name, self._paths)] = path
 
     @property
     def names(self) -> tuple[str, ...]:

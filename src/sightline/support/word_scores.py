@@ -3,7 +3,9 @@
 All are higher for a word that the picture supports better, none depends on later words, and each
 exists for every captioner (but for the gate, which is where there is one). They cost one LRP pass
 to the regions and three teacher-forced passes, for all words of all captions at once, and the
-captions that are sampled for `agreement`. (`detected` and `frequency` come from `word_detector`.)
+captions that are sampled for `agreement`. A black box has no relevance and no attention: what a
+word rests on is found by hiding one region after the other. (`detected` and `frequency` come from
+`word_detector`.)
 """
 
 import torch
@@ -11,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.explain.lrp.method import lrp
+from sightline.explain.occlusion import occlusion
 from sightline.explain.targets import Targets
 from sightline.models.interface import Unrolled
 from sightline.regions import Regions
@@ -33,6 +36,9 @@ MEANING = {
 }
 
 
+_OF_INSIDE = ("relevance_mean", "relevance_max", "relevance_sign", "attention_max")
+
+
 def word_scores(
     targets: Targets, reference_regions: Regions, owners: Tensor | None = None
 ) -> dict[str, Tensor]:
@@ -53,7 +59,8 @@ def word_scores(
     if owners is None:
         owners = torch.arange(targets.places.shape[1], device=targets.places.device)
         owners = owners.expand_as(targets.places)
-    relevance = _sum(lrp(targets).regions, owners)
+    opaque = bool(targets.model.black_box)  # then what rests on it is found by hiding it
+    relevance = _sum((occlusion if opaque else lrp)(targets).regions, owners)
     visible = targets.regions.mask[:, None]
     with torch.no_grad():
         unrolled: Unrolled = targets.model(targets.regions, targets.tokens)
@@ -74,6 +81,8 @@ def word_scores(
             "other_picture": log_probs.exp() - replaced[1:].mean(0),
             "log_probability": log_probs,
         }
+        if opaque:
+            scores = {name: score for name, score in scores.items() if name not in _OF_INSIDE}
         gate = _gate(unrolled.signals)
         if gate is not None:
             scores["gate"] = _mean(gate[:, 0].gather(1, targets.places), owners)
