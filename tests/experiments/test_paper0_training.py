@@ -109,7 +109,8 @@ def test_fusions_are_paired_with_plain_by_seed():
         fusion: paper0_table3.beats_plain(fusion)(data).verdict for fusion in paper0_table3.FUSIONS
     }
     assert verdict["gate"] == verdict["decay"] == "reproduced"  # alike in every seed
-    assert verdict["average"] == verdict["max"] == "not reproduced"
+    assert verdict["average"] == "not reproduced"
+    assert verdict["max"] == "not tested"  # noise that the paper's gain could hide in
     assert "+5.0 (+5.0 to +5.0)" in paper0_table3.beats_plain("decay")(data).sentence
     assert paper0_table3.gate_is_best(data).verdict == "reproduced"
     assert paper0_table3.gate_is_best(fusions(decay=0.05).data).verdict == "not reproduced"

@@ -312,6 +312,14 @@ def test_a_gain_counts_if_seeds_agree_and_two_seeds_say_nothing():
     assert "| new | 30.1 (" in findings.table
     assert "| 0.500 |" in findings.table
     assert "CHAIRi" not in findings.table  # not defined for these captions
+    level = gains_in({"gains": {"a - b": {"BLEU-4": one(0.0)}}}, "a - b", "BLEU-4", claimed=0.02)
+    assert level.verdict == "not reproduced"
+    wide = {"mean": 0.1, "low": -0.1, "high": 0.3, "count": 5}
+    unsure = gains_in({"gains": {"a - b": {"BLEU-4": wide}}}, "a - b", "BLEU-4", claimed=0.02)
+    assert unsure.verdict == "not tested"
+    assert unsure.sentence.startswith(
+        "Seeds differ too much to tell. a - b: +10.0 (-10.0 to +30.0)"
+    )
     two = compare_arms([r for r in records if r["seed"] < 2], [("new", "old")])
     answer = gains_in(two.data, "new - old", "BLEU-4")
     assert answer.verdict == "not tested"

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightline.experiments.claims import Answer, decide, untested
+from sightline.experiments.claims import Answer
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Findings, Record
 from sightline.experiments.scored import mark
-from sightline.experiments.training_tasks import FEWEST_SEEDS, arms_of, gain, of_arm, score_of
+from sightline.experiments.training_tasks import arms_of, gain, of_arm, score_of, tell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,15 +74,8 @@ def _draw(gains: dict[str, dict[str, Estimate]], names: Sequence[str]) -> "Figur
     return figure
 
 
-def gains_in(data: dict[str, Any], pair: str, name: str) -> Answer:
-    """Whether an arm is above its control, for all that seeds may do."""
+def gains_in(data: dict[str, Any], pair: str, name: str, claimed: float = 0.0) -> Answer:
+    """Whether an arm is above its control, by as much as is claimed or less."""
     value = Estimate.from_json(data["gains"][pair][name])
     sentence = f"{pair}: {value.show(100, sign='+')} points of {name}, {value.count} seeds."
-    return too_few(value, sentence) or decide(value.above(0), sentence)
-
-
-def too_few(gain: Estimate, sentence: str) -> Answer | None:
-    """The answer of so few seeds that they decide nothing, whatever they say."""
-    if gain.count >= FEWEST_SEEDS:
-        return None
-    return untested(f"{gain.count} of at least {FEWEST_SEEDS} seeds were trained. {sentence}")
+    return tell(value, sentence, claimed)

@@ -38,6 +38,13 @@ class Estimate:
         """Whether the whole interval is."""
         return self.low > bound  # (never, where there is none)
 
+    def __neg__(self) -> "Estimate":
+        """
+        >>> -Estimate(0.5, 0.4, 0.75, 9)
+        Estimate(mean=-0.5, low=-0.75, high=-0.4, count=9)
+        """
+        return Estimate(-self.mean, -self.high, -self.low, self.count)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; what is not known is null."""
         numbers = {"mean": self.mean, "low": self.low, "high": self.high}

@@ -118,6 +118,7 @@ def _draw(records: Sequence[Record]) -> Any:
         height, width = pixels.shape[:2]
         for panel in panels:
             panel.axis("off")
+        panels[0].text(0, -0.05, record["run"], fontsize=7, va="top", transform=panels[0].transAxes)
         for panel, word in zip(panels, record["words"], strict=False):
             panel.imshow(pixels)
             panel.set_title(word["word"], fontsize=7)

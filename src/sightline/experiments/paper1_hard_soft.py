@@ -45,7 +45,8 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 
 
 def hard_wins(data: dict[str, Any]) -> Answer:
-    return gains_in(data, f"{HARD} - {SOFT}", "BLEU-4")
+    # On Flickr8k 21.3 against 19.5.
+    return gains_in(data, f"{HARD} - {SOFT}", "BLEU-4", claimed=0.018)
 
 
 EXPERIMENT = Experiment(

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim
 from sightline.experiments.estimate import Estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.scored import mark
 from sightline.experiments.training_tasks import (
-    FEWEST_SEEDS,
     TrainingOptions,
     arms_of,
     gain,
     score_of,
+    tell,
 )
 
 SPATIAL, PLAIN, SOFT = "spatial", "without-d_len", "soft-attention"
@@ -69,10 +69,7 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
 def _answer(data: dict[str, Any], other: str, sign: int) -> Answer:
     above = Estimate.from_json(data["spatial_above"][other])
     sentence = f"CIDEr-D on dev is {above.show(100, sign='+')} against {other}"
-    if above.count < FEWEST_SEEDS:
-        return untested(f"{sentence}; {above.count} seeds are too few to tell.")
-    holds = above.low > 0 if sign > 0 else above.high < 0
-    return decide(holds, f"{sentence}, paired over {above.count} seeds.")
+    return tell(above if sign > 0 else -above, f"{sentence}, paired over {above.count} seeds.")
 
 
 EXPERIMENT = Experiment(

@@ -4,14 +4,14 @@ The control starts from the same weights and sees the same captions in the same 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sightline.experiments.arms_table import compare_arms, too_few
-from sightline.experiments.claims import Answer, Claim, decide
+from sightline.experiments.arms_table import compare_arms
+from sightline.experiments.claims import Answer, Claim
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
-from sightline.experiments.training_tasks import TrainingOptions
+from sightline.experiments.training_tasks import TrainingOptions, tell
 
 BEFORE, CONTROL, TREATED = "before", "control", "lrp-inference"
 
@@ -59,11 +59,11 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 
 
 def maintains(data: dict[str, Any]) -> Answer:
-    """Not below the control by more than half a point, for all that seeds may do."""
+    """Not below the control by half a point or more."""
     gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["CIDEr-D"])
     points = gain.show(100, sign="+")
     sentence = f"{points} points of CIDEr-D against the control, {gain.count} seeds."
-    return too_few(gain, sentence) or decide(gain.low > -0.005, sentence)
+    return tell(replace(gain, low=gain.low + 0.005, high=gain.high + 0.005), sentence)
 
 
 def hallucinates_less(data: dict[str, Any]) -> Answer:
@@ -72,7 +72,7 @@ def hallucinates_less(data: dict[str, Any]) -> Answer:
         f"{gain.show(100, sign='+')} points of content words that no reference says, against "
         f"the control, {gain.count} seeds."
     )
-    return too_few(gain, sentence) or decide(gain.high < 0, sentence)
+    return tell(-gain, sentence)
 
 
 EXPERIMENT = Experiment(

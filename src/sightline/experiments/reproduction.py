@@ -32,7 +32,7 @@ which `sightline experiment` makes.
 - *Reproduced*: our number agrees with the claim, and so does its whole 95 % interval.
 - *Not reproduced*: it does not, at the budget that the table behind the link states. Most runs here
   are of small captioners that were trained for a short time.
-- *Not tested*: no run here can say.
+- *Not tested*: no run here can say, or seeds differ too much to tell.
 
 A verdict is about the data that it names. Scenes are synthetic pictures of a few shapes, with some
 thirty words: a claim that fails there may hold for photographs, and the other way round.
