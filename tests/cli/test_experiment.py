@@ -121,7 +121,10 @@ def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
     folder.mkdir()
     for number in (1, 2):
         shutil.copytree(run, folder / f"step-{number}", ignore=shutil.ignore_patterns("recipe*"))
-    shutil.copy(run / "recipe.yaml", folder)
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text()) | {
+        "then": [{"objective": {"name": "cross_entropy"}, "epochs": 3}]
+    }
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     pointers = {"best": "step-2", "last": "step-2", "stage-1": "step-1", "stage-2": "step-2"}
     (folder / "checkpoints.json").write_text(json.dumps(pointers))
     options = ("--set", "metrics=[bleu]", "--pictures", 2, "-o", tmp_path / "out")
@@ -130,6 +133,8 @@ def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
     data = json.loads((tmp_path / "out" / "data.json").read_text())
     assert data["captioners"] == ["two:1", "two"]
     assert data["data"] == "medium scenes"
+    assert data["budgets"]["two:1"].endswith("scenes, 20 epochs of cross_entropy")
+    assert data["budgets"]["two"].endswith(", then 3 epochs of cross_entropy")
     assert data["rows"]["two:1"] == data["rows"]["two"]
     error = invoke("paper1-table1", f"{folder}:3", *options).exception
     assert "2 phases have ended, so there is no phase 3" in str(error)

@@ -1,6 +1,7 @@
 """`sightline experiment`."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,9 @@ def _subject(
         dataset = read_boxes(boxes, dataset)
     budget = ""
     if run is not None and (run / "recipe.yaml").is_file():
-        budget = budget_of(load_recipe_of(run))
+        recipe = load_recipe_of(run)
+        ended = recipe if phase is None else replace(recipe, then=recipe.then[: phase - 1])
+        budget = budget_of(ended)
     source = find_source(folder)
     return Subject(
         _name(run, phase) if source is None else source.label,

@@ -77,5 +77,6 @@ def _draw(gains: dict[str, dict[str, Estimate]], names: Sequence[str]) -> "Figur
 def gains_in(data: dict[str, Any], pair: str, name: str, claimed: float = 0.0) -> Answer:
     """Whether an arm is above its control, by as much as is claimed or less."""
     value = Estimate.from_json(data["gains"][pair][name])
-    sentence = f"{pair}: {value.show(100, sign='+')} points of {name}, {value.count} seeds."
+    seeds = f"{value.count} seed{'s' * (value.count != 1)}"
+    sentence = f"{pair}: {value.show(100, sign='+')} points of {name}, {seeds}."
     return tell(value, sentence, claimed)

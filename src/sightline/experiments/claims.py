@@ -4,7 +4,7 @@ An experiment states its claims where it is defined. `sightline reproduction` pu
 finished experiments to all of them, and makes one page of the answers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +26,24 @@ class Claim:
     place: str  # in the paper, such as "figure 2"
     statement: str  # what the paper says, in one sentence
     test: Callable[[dict[str, Any]], Answer]
+
+
+FEWEST_SEEDS = 3
+"""Runs of a captioner below which it is not called better than another: seeds differ, too."""
+
+
+def on_several_runs(answer: Answer, pairs: Iterable[str]) -> Answer:
+    """The answer to a claim about captioners, where `pairs` of runs, "one - other", are enough.
+
+    >>> on_several_runs(decide(True, "+3."), ["a-0 - b-0"])
+    Answer(verdict='not tested', sentence='1 of at least 3 runs of each were compared. +3.')
+    """
+    sides = list(zip(*(pair.split(" - ") for pair in pairs), strict=True))
+    fewest = min((len(set(side)) for side in sides), default=FEWEST_SEEDS)
+    if fewest >= FEWEST_SEEDS or answer.verdict == "not tested":
+        return answer
+    few = f"{fewest} of at least {FEWEST_SEEDS} runs of each were compared."
+    return untested(f"{few} {answer.sentence}")
 
 
 def decide(holds: bool, sentence: str) -> Answer:

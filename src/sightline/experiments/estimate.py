@@ -27,7 +27,7 @@ class Estimate:
         >>> Estimate(0.5, 0.4, 0.61, 9).show(100), Estimate(0.5, 0.4, 0.61, 9).show(sign="+")
         ('50.0 (40.0 to 61.0)', '+0.5 (+0.4 to +0.6)')
         """
-        if not self.count:
+        if not self.count or np.isnan(self.mean):
             return "-"
         mean, low, high = (
             f"{factor * number:{sign}.{digits}f}" for number in (self.mean, self.low, self.high)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sightline.errors import ConfigError
 from sightline.experiments.captioned import by_run, every_picture, on_enough, say
-from sightline.experiments.claims import Answer, Claim, decide_all
+from sightline.experiments.claims import Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import ScoreOptions
@@ -26,6 +26,7 @@ from sightline.experiments.scored import (
 from sightline.metrics.word_labels import wrong_words
 
 MEASURES = ("CHAIRi", "CHAIRs", "wrong words")  # lower is better
+MARGIN = 0.02  # so much more counts as no more
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ def defined(scores: Scores) -> Scores:
 
 
 def does_not_hallucinate_more(data: dict[str, Any]) -> Answer:
-    """No measure is higher after a phase, for all that pictures may do."""
-    parts = []
+    """No measure is higher after a phase, and pictures leave less than two points for it to be."""
+    sentences: list[str] = []
+    every: list[Estimate] = []
     for step, changes in data["changes"].items():
         known = {
             name: change
@@ -99,10 +101,14 @@ def does_not_hallucinate_more(data: dict[str, Any]) -> Answer:
             if name in changes and (change := Estimate.from_json(changes[name])).count
         }
         shown = ", ".join(f"{name} {change.show(100, sign='+')}" for name, change in known.items())
-        if known:
-            holds = not any(change.above(0) for change in known.values())
-            parts.append((holds, f"{step}: {shown}"))
-    return decide_all(parts, "No caption names anything.")
+        sentences.append(f"{step}: {shown}")
+        every += known.values()
+    sentence = "; ".join(sentences) + "."
+    if any(change.above(0) for change in every):
+        return decide(False, sentence)
+    if not every or any(change.high > MARGIN for change in every):
+        return untested(f"Pictures differ too much to tell. {sentence}")
+    return decide(True, sentence)
 
 
 EXPERIMENT = Experiment(

@@ -114,7 +114,12 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
         panel.set_title(run, fontsize=9)
         panel.set_xlabel("decoder layer")
     panels[0].set_ylabel("Kendall-τ with ‖∇h p(y)‖")
-    panels[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    # (A captioner without alignment has attention alone, wherever it stands.)
+    pairs = [panel.get_legend_handles_labels() for panel in panels]
+    handles = {label: h for both in pairs for h, label in zip(*both, strict=True)}
+    panels[-1].legend(
+        handles.values(), handles.keys(), fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5)
+    )
     return figure
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.errors import ConfigError
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import FEWEST_SEEDS, Answer, Claim, decide, untested
 from sightline.experiments.estimate import (
     Estimate,
     error_bars,
@@ -15,7 +15,6 @@ from sightline.experiments.estimate import (
 )
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.training_tasks import (
-    FEWEST_SEEDS,
     TrainingOptions,
     arms_of,
     gain,

@@ -12,7 +12,7 @@ import numpy as np
 from sightline.config import require_at_least
 from sightline.data.dataset import CaptionedImage
 from sightline.experiments.captioned import by_run, caption_of, every_picture, on_enough
-from sightline.experiments.claims import Answer, Claim, decide_all
+from sightline.experiments.claims import Answer, Claim, decide_all, on_several_runs
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import keep_picture, kept_picture, no_pictures, write_words
@@ -128,7 +128,8 @@ def is_more_accurate_and_richer(data: dict[str, Any]) -> Answer:
             f"{rich.show(digits=2, sign='+')} content words a caption"
         )
         parts.append((wrong.high < 0 and rich.above(0), words))
-    return decide_all(parts, "No run with alignment was compared with a plain Transformer.")
+    nothing = "No run with alignment was compared with a plain Transformer."
+    return on_several_runs(decide_all(parts, nothing), data["gains"])
 
 
 EXPERIMENT = Experiment(

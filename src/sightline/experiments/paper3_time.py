@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.errors import ConfigError
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import FEWEST_SEEDS, Answer, Claim, decide, untested
 from sightline.experiments.estimate import Estimate, estimate_seeds, rows_to_json, to_markdown
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
-from sightline.experiments.training_tasks import FEWEST_SEEDS, TrainingOptions, of_arm
+from sightline.experiments.training_tasks import TrainingOptions, of_arm
 
 SPATIAL, SOFT = "spatial", "soft-attention"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sightline.errors import DataError
 from sightline.experiments.captioned import by_run
-from sightline.experiments.claims import Answer, decide_all
+from sightline.experiments.claims import Answer, decide_all, on_several_runs
 from sightline.experiments.estimate import Estimate, error_bars, estimate, to_markdown
 from sightline.experiments.experiment import Findings, Record
 from sightline.metrics.bootstrap import interval
@@ -31,8 +31,15 @@ def spoken(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 
 def score_runs(records: Sequence[Record], metrics: Sequence[str]) -> Scores:
-    """Every run's captions by every metric."""
-    return {run: score(*spoken(of_run), metrics=metrics) for run, of_run in by_run(records).items()}
+    """Every run's captions by every metric; of SPICE the whole, not its six parts."""
+    return {
+        run: {
+            name: each
+            for name, each in score(*spoken(of_run), metrics=metrics).items()
+            if not name.startswith("SPICE") or name.endswith((")", "SPICE"))
+        }
+        for run, of_run in by_run(records).items()
+    }
 
 
 def estimated(score: Score) -> Estimate:
@@ -82,7 +89,7 @@ def is_ahead(gains: dict[str, dict[str, Any]], names: Sequence[str], nothing: st
             gain = Estimate.from_json(of_pair[name])
             words = f"{pair}: {gain.show(100, sign='+')} points of {name}"
             parts.append((gain.above(0), words))
-    return decide_all(parts, nothing)
+    return on_several_runs(decide_all(parts, nothing), gains)
 
 
 def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:
@@ -111,9 +118,14 @@ def draw(rows: Rows) -> "Figure":
     from matplotlib.figure import Figure
 
     names = list(next(iter(rows.values())))
-    figure = Figure(figsize=(2.2 * len(names) + 1, 0.4 * len(rows) + 1.4), layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    for panel, name in zip(panels, names, strict=True):
+    across = min(len(names), 5)
+    down = -(-len(names) // across)
+    size = (2.2 * across + 1, down * (0.4 * len(rows) + 1.4))
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
+    for panel in panels[len(names) :]:
+        panel.axis("off")
+    for panel, name in zip(panels, names, strict=False):
         for number, of_run in enumerate(rows.values()):
             mark(panel, of_run[name], number, f"C{number}")
         panel.set_title(name, fontsize=8)

@@ -15,7 +15,7 @@ from sightline.config import require_at_least
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.history import last_terms, read_history
 from sightline.evaluation.results import results_of
-from sightline.experiments.claims import Answer, decide, untested
+from sightline.experiments.claims import FEWEST_SEEDS, Answer, decide, untested
 from sightline.experiments.estimate import Estimate, estimate_seeds
 from sightline.experiments.experiment import Arm, Record, Task
 from sightline.metrics.score import number
@@ -149,9 +149,6 @@ def data_name(recipe: Recipe) -> str:
 def _length(phase: Recipe) -> str:
     count, unit = (phase.steps, "step") if phase.steps else (phase.epochs, "epoch")
     return f"{count:,} {unit}{'s' * (count > 1)}"
-
-
-FEWEST_SEEDS = 3  # of which an interval says anything: of two, Student's is six times as wide
 
 
 def tell(gain: Estimate, sentence: str, claimed: float = 0.0) -> Answer:
