@@ -72,12 +72,14 @@ def test_a_method_that_does_not_apply_is_skipped_and_said(run, tmp_path, monkeyp
     monkeypatch.setitem(METHODS.builtin, "lrp", replace(METHODS.builtin["lrp"], attribute=refuse))
     result = run(tmp_path / "out.html", "--caption", "a cat", "--method", "all")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1].startswith(
-        "sightline: lrp was skipped: lrp: there is no rule for 'gelu'"
-    )
+    # (This captioner is no Transformer.)
+    lrp, rollout = result.stderr.splitlines()[-2:]
+    assert lrp.startswith("sightline: lrp was skipped: lrp: there is no rule for 'gelu'")
+    assert rollout.startswith("sightline: gradient_rollout was skipped: SoftAttention: it has no")
     data = content(tmp_path / "out.html")
     methods = [method["name"] for method in data["methods"]]
-    assert methods == [name for name in METHODS.names() if name != "lrp"]
+    skipped = ("lrp", "gradient_rollout")
+    assert methods == [name for name in METHODS.names() if name not in skipped]
     assert data["skipped"][0].startswith("LRP was skipped: lrp: there is no rule for 'gelu'")
     alone = run(tmp_path / "alone.html", "--caption", "a cat", "--method", "lrp")
     assert isinstance(alone.exception, NotApplicableError)
