@@ -94,7 +94,8 @@ class Source:
                 # Relative to the table, as in datasets; a table of paths made elsewhere names
                 # them as the shell does.
                 beside = table.parent / cell
-                path = beside if beside.exists() else Path(cell)
+                # (os.path: no error for names that no file can have)
+                path = beside if os.path.exists(beside) else Path(cell)
                 inside = cell if not Path(cell).is_absolute() and ".." not in cell else path.name
                 yield replace(Item.of_file(path), inside=inside)
 
