@@ -59,6 +59,8 @@ def see_into(
     adapted = AdaptedModel(model, family, inputs, start, end).eval()
     adapted.to(next(model.parameters()).device)
     size = adapted.vocabulary_size - len(SPECIAL)
+    if not all(0 <= number < size for number in (*start.tolist(), end)):
+        raise ConfigError(f"{type(model).__name__}: captions begin or end with an unknown word")
     return encoder, adapted, PieceVocabulary(tokenizer, size, end, space_first=False)
 
 

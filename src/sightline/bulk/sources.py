@@ -18,6 +18,7 @@ from sightline.bulk.urls import is_url
 from sightline.errors import ConfigError, DataError
 from sightline.pictures import FILE_BYTES
 
+_TAR_ERRORS = (tarfile.TarError, zlib.error, lzma.LZMAError)
 SHARDS = (".tar", ".tar.gz", ".tgz")
 # What a folder is searched for. Whether the installed Pillow reads it is seen when it is opened:
 # a picture that nobody can read is counted and named, not passed over.
@@ -137,6 +138,8 @@ def _of_shard(shard: Path) -> Iterator[Item]:
     try:
         with tarfile.open(shard, "r|*" if shard.suffix != ".tar" else "r:") as file:
             for member in file:
+                if member.size < 0 or member.offset_data < 0:
+                    raise DataError(f"{shard}: cannot be read as a tar file (a negative size)")
                 if member.isreg() and not member.issparse() and _is_picture(member.name):
                     name = readable(f"{shard}/{member.name}")
                     inside = readable(member.name.lstrip("/"))
@@ -150,8 +153,8 @@ def _of_shard(shard: Path) -> Iterator[Item]:
                 file.members.clear()  # type: ignore[attr-defined]  # else it keeps all of them
     except FileNotFoundError:
         raise ConfigError(f"{shard}: no such shard") from None
-    # The compressions have errors of their own; numbers in a damaged header may be no numbers.
-    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+    # The compressions have errors of their own; a damaged header may hold any number, or none.
+    except (*_TAR_ERRORS, OSError, EOFError, ValueError, MemoryError) as error:
         raise DataError(f"{shard}: cannot be read as a tar file ({error})") from None
 
 
