@@ -51,13 +51,14 @@ def test_its_commands_work(page: Path, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     shutil.copyfile(ROOT / "examples" / "dog.jpg", tmp_path / "photos" / "dog.jpg")
     shutil.copyfile(ROOT / "examples" / "dog.jpg", tmp_path / "photo.jpg")
-    program = tmp_path / "bin" / "sightline"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sightline "$@"\n')
-    program.chmod(0o755)
-    (program.parent / "python").symlink_to(sys.executable)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    # (A link to a virtual environment's Python would not find its packages.)
+    for name, arguments in (("sightline", "-m sightline "), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n')
+        (programs / name).chmod(0o755)
     environment = os.environ | {
-        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
         "SIGHTLINE_CACHE": str(tmp_path / "cache"),
         "OMP_NUM_THREADS": "1",
