@@ -47,7 +47,7 @@ class Database:
                 ) from None
         try:
             self._open(tables, read_only)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self.close()
             raise DataError(f"{path}: cannot be read ({error}); move it away") from None
         except BaseException:
