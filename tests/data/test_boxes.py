@@ -146,9 +146,21 @@ class TestReleasedEntities:
         with pytest.raises(DataError, match=r"a\.xml: not an Entities annotation"):
             read_boxes(folder, dataset)
 
+    def test_a_picture_without_pixels(self, folder, dataset):
+        (folder / "Annotations" / "a.xml").write_text(
+            "<annotation><size><width>0</width><height>9</height></size></annotation>"
+        )
+        with pytest.raises(DataError, match=r"a\.xml: a picture must not be 0 pixels by 9"):
+            read_boxes(folder, dataset)
+
     def test_a_folder_of_something_else(self, tmp_path, dataset):
         with pytest.raises(DataError, match="Annotations/ and Sentences/"):
             read_boxes(tmp_path, dataset)
+
+
+def entities(**changes):
+    record = {"width": 9, "height": 9, "boxes": {"1": [[1, 1, 5, 5]]}, "sentences": []}
+    return {"format": 1, "images": {"a.jpg": record | changes}}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +170,17 @@ class TestReleasedEntities:
         ([], "neither COCO instances nor compact Entities"),
         ({"format": 1, "images": {"a.jpg": {}}}, "'a.jpg': 'sentences' is missing"),
         ({"format": 1, "images": {"z.jpg": {}}}, "none of the dataset's 2 pictures"),
-        (instances([1, 2, 3]), "malformed"),
-        (instances([1, 2, 3, "4"]), "malformed"),
-        (instances([1, 2, 3, 4], width=0), "malformed"),
+        (instances([1, 2, 3]), "annotations 0: a box must be four numbers"),
+        (instances([1, 2, 3, "4"]), "annotations 0: a box must be four numbers"),
+        (instances([1, 2, 3, 10**12]), "annotations 0: a box must be four numbers"),
+        (instances([1, 2, 3, 4], width=0), "must not be 0 pixels by"),
         (instances() | {"annotations": [{"image_id": 4}]}, "0: 'category_id' is missing"),
-        (instances([1, 2, 3, 4]) | {"images": []}, "annotation 0: names a picture"),
-        (instances([1, 2, 3, 4]) | {"categories": [{}]}, "is incomplete or malformed"),
+        (instances([1, 2, 3, 4]) | {"images": []}, "annotations 0: names a picture"),
+        (instances([1, 2, 3, 4]) | {"categories": [{}]}, "categories 0: 'id' is missing"),
+        (entities(boxes={"1": 7}), "'a.jpg': '1' must not be int"),
+        (entities(boxes={"1": [[1, 2, 3]]}), "'a.jpg': a box must be four numbers"),
+        (entities(sentences=[{"text": "a dog", "phrases": [{"id": 1}]}]), "'id' must not be int"),
+        (entities(height=0), "must not be 9 pixels by 0"),
     ],
 )
 def test_malformed_box_files_are_named(tmp_path, dataset, content, message):

@@ -52,10 +52,12 @@ def run(folder, output, *options):
 
 def test_it_recovers_a_known_preference(tmp_path):
     make_study(tmp_path / "study")
-    drawn = random.Random(1)
+    # Drawn by rater and pair: the order in which a rater sees the pairs differs in every study.
     answer_all(
         tmp_path / "study",
-        lambda rater, number: drawn.choices((0, None, 1), (WIN, TIE, 1 - WIN - TIE))[0],
+        lambda rater, number: random.Random(f"{rater} {number}").choices(
+            (0, None, 1), (WIN, TIE, 1 - WIN - TIE)
+        )[0],
     )
     table, data = run(tmp_path / "study", tmp_path / "out")
     relevance = data["studies"][0]["questions"]["relevance"]

@@ -9,20 +9,21 @@ import gzip
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
-from sightline.data.fields import field, load_json, read_lines
+from sightline.data.fields import field, load_json, optional_field, read_lines
 from sightline.errors import DataError
 from sightline.files import CONFIG_BYTES, DATA_BYTES, MEGABYTE, open_regular, read_bytes
 from sightline.parsing import parse_json
 from sightline.text.tokenizer import tokenize
 
 _UNPACKED_BYTES = 200 * MEGABYTE  # Flickr30k Entities have 30
+_LARGEST = 1_000_000_000  # pixels of an edge
 
 Groundings = dict[str, tuple[Grounding, ...]]
 """By picture name."""
@@ -43,18 +44,13 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path}: no such box file or folder")
-    try:
-        if path.is_dir():
-            groundings = _entities_folder(path, dataset)
-        else:
-            content = _load_gzip(path) if path.suffix == ".gz" else load_json(path)
-            is_instances = isinstance(content, dict) and "categories" in content
-            reader = _instances if is_instances else _entities_compact
-            groundings = reader(content, path, dataset)
-    # Records have many fields, each of which may be missing, of another type, or no number.
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        reason = f"{error!r}"[:200]
-        raise DataError(f"{path}: a record is incomplete or malformed ({reason})") from None
+    if path.is_dir():
+        groundings = _entities_folder(path, dataset)
+    else:
+        content = _load_gzip(path) if path.suffix == ".gz" else load_json(path)
+        is_instances = isinstance(content, dict) and "categories" in content
+        reader = _instances if is_instances else _entities_compact
+        groundings = reader(content, path, dataset)
     if not groundings:
         raise DataError(f"{path}: has boxes for none of the dataset's {len(dataset)} pictures")
     return dataset.with_groundings(groundings)
@@ -62,23 +58,29 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
 
 def _instances(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
     """COCO `instances_*.json`; boxes are `x, y, width, height` in pixels."""
-    names = {c["id"]: c["name"] for c in field(content, "categories", list, str(path))}
-    listed = {record["id"]: record for record in field(content, "images", list, str(path))}
+    names = {
+        field(category, "id", int, where): field(category, "name", str, where)
+        for category, where in _records(content, "categories", path)
+    }
+    listed = {
+        field(record, "id", (int, str), where): record
+        for record, where in _records(content, "images", path)
+    }
     wanted = {image.id: image.name for image in dataset} | {
         image.name: image.name for image in dataset
     }
     groundings: dict[str, list[Grounding]] = defaultdict(list)
-    for number, record in enumerate(field(content, "annotations", list, str(path))):
-        where = f"{path}, annotation {number}"
-        picture = listed.get(field(record, "image_id", (int, str), where))
+    for record, where in _records(content, "annotations", path):
+        key = field(record, "image_id", (int, str), where)
+        picture = listed.get(key)
         category = field(record, "category_id", int, where)
         if picture is None or category not in names:
             raise DataError(f"{where}: names a picture or a category that the file does not list")
-        name = wanted.get(picture["id"]) or wanted.get(picture.get("file_name"))
+        name = wanted.get(key) or wanted.get(optional_field(picture, "file_name", str, "", where))
         if name is None:
             continue
-        x, y, w, h = field(record, "bbox", list, where)
-        box = _fractions(x, y, x + w, y + h, picture["width"], picture["height"])
+        x, y, w, h = _edges(field(record, "bbox", list, where), where)
+        box = _fractions(x, y, x + w, y + h, _size(picture, where))
         if _has_area(box):
             groundings[name].append(Grounding(names[category], (box,)))
     return {name: tuple(boxes) for name, boxes in groundings.items()}
@@ -96,17 +98,48 @@ def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Grou
             continue
         where = f"{path}, '{image.name}'"
         sentences = [
-            (
-                field(sentence, "text", str, where).split(),
-                [(p["id"], p["start"], p["end"]) for p in field(sentence, "phrases", list, where)],
-            )
-            for sentence in field(record, "sentences", list, where)
+            _sentence(sentence, where) for sentence in field(record, "sentences", list, where)
         ]
-        size = (field(record, "width", int, where), field(record, "height", int, where))
-        groundings[image.name] = _ground(
-            image, field(record, "boxes", dict, where), size, sentences
-        )
+        boxes = {
+            chain: [_edges(edges, where) for edges in field({chain: all_edges}, chain, list, where)]
+            for chain, all_edges in field(record, "boxes", dict, where).items()
+        }
+        groundings[image.name] = _ground(image, boxes, _size(record, where), sentences)
     return groundings
+
+
+def _sentence(record: Any, where: str) -> tuple[list[str], list[Phrase]]:
+    return field(record, "text", str, where).split(), [
+        (
+            field(phrase, "id", str, where),
+            field(phrase, "start", int, where),
+            field(phrase, "end", int, where),
+        )
+        for phrase in field(record, "phrases", list, where)
+    ]
+
+
+def _records(content: Any, key: str, path: Path) -> Iterator[tuple[Any, str]]:
+    """The records of a list, each with its place for messages."""
+    for number, record in enumerate(field(content, key, list, str(path))):
+        yield record, f"{path}, {key} {number}"
+
+
+def _edges(edges: Any, where: str) -> list[float]:
+    if not (isinstance(edges, list) and len(edges) == 4 and all(map(_is_length, edges))):
+        raise DataError(f"{where}: a box must be four numbers of at most {_LARGEST:,}")
+    return list(edges)
+
+
+def _size(record: Any, where: str) -> tuple[int, int]:
+    width, height = field(record, "width", int, where), field(record, "height", int, where)
+    if not (1 <= width <= _LARGEST and 1 <= height <= _LARGEST):
+        raise DataError(f"{where}: a picture must not be {width:,} pixels by {height:,}")
+    return width, height
+
+
+def _is_length(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
@@ -125,20 +158,20 @@ def _entities_folder(path: Path, dataset: CaptionDataset) -> Groundings:
     return groundings
 
 
-def _read_xml(path: Path) -> tuple[dict[str, list[list[int]]], tuple[int, int]]:
+def _read_xml(path: Path) -> tuple[dict[str, list[list[float]]], tuple[int, int]]:
     try:
         root = ElementTree.fromstring(read_bytes(path, CONFIG_BYTES))
-        size = (int(root.findtext("size/width", "")), int(root.findtext("size/height", "")))
-        boxes: dict[str, list[list[int]]] = defaultdict(list)
+        sides = {side: int(root.findtext(f"size/{side}", "")) for side in ("width", "height")}
+        boxes: dict[str, list[list[float]]] = defaultdict(list)
         for thing in root.iter("object"):
             if (bounds := thing.find("bndbox")) is None:
                 continue  # marked as the whole scene, or as having no box
             edges = [int(bounds.findtext(e, "")) for e in ("xmin", "ymin", "xmax", "ymax")]
             for name in thing.iter("name"):
-                boxes[name.text or ""].append(edges)
+                boxes[name.text or ""].append(_edges(edges, str(path)))
     except (OSError, ElementTree.ParseError, ValueError) as error:
         raise DataError(f"{path}: not an Entities annotation ({error})") from None
-    return boxes, size
+    return boxes, _size(sides, str(path))
 
 
 _PHRASE = re.compile(r"\[/EN#(\d+)(?:/[^\s/\]]+)* ([^\]]*)\]")
@@ -160,7 +193,7 @@ def _read_sentence(line: str) -> tuple[list[str], list[Phrase]]:
 
 def _ground(
     image: CaptionedImage,
-    boxes: dict[str, list[list[int]]],
+    boxes: Mapping[str, Sequence[Sequence[float]]],
     size: tuple[int, int],
     sentences: Iterable[tuple[list[str], list[Phrase]]],
 ) -> tuple[Grounding, ...]:
@@ -172,7 +205,7 @@ def _ground(
         chain: tuple(
             filter(
                 _has_area,
-                (_fractions(x0 - 1, y0 - 1, x1, y1, *size) for x0, y0, x1, y1 in edges),
+                (_fractions(x0 - 1, y0 - 1, x1, y1, size) for x0, y0, x1, y1 in edges),
             )
         )
         for chain, edges in boxes.items()
@@ -199,10 +232,11 @@ def _has_area(box: Box) -> bool:
     return box[0] < box[2] and box[1] < box[3]
 
 
-def _fractions(x0: float, y0: float, x1: float, y1: float, width: int, height: int) -> Box:
+def _fractions(x0: float, y0: float, x1: float, y1: float, size: tuple[int, int]) -> Box:
     def clip(edge: float) -> float:
         return min(max(edge, 0.0), 1.0)
 
+    width, height = size
     return clip(x0 / width), clip(y0 / height), clip(x1 / width), clip(y1 / height)
 
 
