@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import torch
+
 from attack import servers
 from attack.commands import load_commands
 from attack.disk import TROUBLES, Bench, disturb
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--only", choices=[*TARGETS, servers.NAME], help="kill this alone")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # workers are forked, and torch's threads are not there after a fork
     table: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         if options.what in (None, "pictures"):
