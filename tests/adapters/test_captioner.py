@@ -20,7 +20,7 @@ def picture():
     return Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 50, 3), dtype=np.uint8))
 
 
-@pytest.fixture(scope="module", params=["vision-encoder-decoder", "llava"])
+@pytest.fixture(scope="module", params=["vision-encoder-decoder", "llava", "idefics3"])
 def captioner(request):
     return sightline.wrap(*tiny(request.param))
 

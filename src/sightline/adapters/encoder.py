@@ -88,6 +88,16 @@ def _crop(processor: Any, picture: Image, part: Window) -> Window:
 _LARGEST_SIDE = 2048  # pixels
 
 
+def _square(family: Family, processor: Any, size: int | None) -> int | None:
+    """The side of the square that a picture is made, where its processor keeps pictures' shapes."""
+    if family.crops and hasattr(processor, "max_image_size"):
+        crop = int(processor.max_image_size["longest_edge"])
+        if not processor.do_image_splitting:
+            return crop
+        return crop * math.ceil((size or int(processor.size["longest_edge"])) / crop)
+    return (size or family.size) if family.size else None
+
+
 class AdaptedEncoder(Encoder):
     """What makes the image tokens of a captioner. Explanations stop there, unless they are asked
     to go on to the pixels: that is dearer, and no more faithful.
@@ -95,6 +105,7 @@ class AdaptedEncoder(Encoder):
 
     stops_at_regions = True
     model: Any  # (its weights are the captioner's: this is a view of it, and not saved twice)
+    cells: Tensor  # where the tokens of the grid stand among all, row by row of the grid
     cached = False  # its regions are many and wide: they are made when they are needed
 
     def __init__(
@@ -104,9 +115,7 @@ class AdaptedEncoder(Encoder):
         self.__dict__["model"] = model
         self.family = family
         self.name, self.stage = family.model_type, "image tokens"
-        self.preprocessing = ProcessorPreprocessing(
-            processor, (size or family.size) if family.size else None
-        )
+        self.preprocessing = ProcessorPreprocessing(processor, _square(family, processor, size))
         mean, std = torch.tensor([self.preprocessing.mean, self.preprocessing.std]).view(
             2, 1, 3, 1, 1
         )
@@ -124,14 +133,21 @@ class AdaptedEncoder(Encoder):
         with torch.no_grad():
             tokens = self.vectors(torch.ones(1, 3, side, side, device=device))
         self.dim = tokens.shape[2]
-        # Tokens of the whole picture, such as CLIP's class token, come first.
-        cells = math.isqrt(tokens.shape[1])
-        self.grid, self.whole = (cells, cells), tokens.shape[1] - cells**2
-        if self.whole > 1 or not cells:
+        crops = side // self.model.config.vision_config.image_size if family.crops else 1
+        views = crops**2 + (crops > 1)  # the crops, and then the whole picture made small
+        across = math.isqrt(tokens.shape[1] // views)
+        # Without crops, tokens of the whole picture, such as CLIP's class token, come first.
+        whole = tokens.shape[1] - views * across**2
+        if whole > (crops == 1) or not across:
             raise SightlineError(
                 f"{family.name}: {tokens.shape[1]} image tokens are no square grid; give the "
                 "family another size"
             )
+        self.crops, self.across, self.whole = crops, across, whole
+        self.grid = (crops * across, crops * across)
+        numbers = torch.arange((crops * across) ** 2).view(crops, crops, across, across)
+        self.register_buffer("cells", whole + numbers.transpose(1, 2).flatten(), persistent=False)
+        self.to(device)
 
     @property
     def fingerprint(self) -> str:
@@ -159,11 +175,31 @@ class AdaptedEncoder(Encoder):
 
     def features(self, x: Tensor) -> Tensor:
         """The tokens of the grid `(B, dim, h, w)`, without those of the whole picture."""
-        return torch.unflatten(self.vectors(x)[:, self.whole :].mT, 2, self.grid)
+        return torch.unflatten(self.vectors(x)[:, self.cells].mT, 2, self.grid)
+
+    def boxes(self, windows: Tensor) -> Tensor:
+        """The boxes of tokens, those of the whole picture and those of its small view too."""
+        boxes = grid_boxes(*self.grid, windows)[:, self.cells.argsort()]
+        if self.whole:
+            return torch.cat([windows[:, None], boxes], 1)
+        if self.crops > 1:
+            return torch.cat([boxes, grid_boxes(self.across, self.across, windows)], 1)
+        return boxes
+
+    def on_grid(self, numbers: Tensor) -> Tensor:
+        """Numbers of the tokens over the grid.
+
+        What a token of the small view has is shared out to its cells. A class token has no cell.
+        """
+        laid_out = torch.unflatten(numbers[..., self.cells], -1, self.grid)
+        if self.crops == 1:
+            return laid_out
+        small = torch.unflatten(numbers[..., len(self.cells) :], -1, (self.across, self.across))
+        for axis in (-2, -1):
+            small = small.repeat_interleave(self.crops, axis)
+        return laid_out + small / self.crops**2
 
     def forward(self, pixels: Tensor, windows: Tensor) -> Regions:
         vectors = self.vectors(self.normalise(pixels))
-        boxes = grid_boxes(*self.grid, windows)
-        if self.whole:
-            boxes = torch.cat([windows[:, None], boxes], 1)
-        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
+        mask = vectors.new_ones(vectors.shape[:2], dtype=torch.bool)
+        return Regions(vectors, mask, self.boxes(windows))

@@ -43,6 +43,7 @@ class Family:
     template: str = "{prompt}"  # where the processor has no chat template
     speaker: str = ""  # the module that has a key-value cache; by default the whole model
     goes_on: GoesOn = go_on
+    crops: bool = False  # whether a large picture is seen in crops and once as a whole
     size: int | None = None  # pixels of a side, where the family takes pictures of any shape
 
 

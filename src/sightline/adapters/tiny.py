@@ -73,7 +73,7 @@ class TinyProcessor:
         self.tokenizer, self.image_processor = tokenizer, image_processor
         self.places, self.extra = places, extra
 
-    def __call__(self, images: Any, text: str, return_tensors: str = "pt") -> dict[str, Any]:
+    def __call__(self, images: Any, text: str, **options: Any) -> dict[str, Any]:
         before, _, after = text.rpartition("<image>")
         begin = [self.tokenizer.bos_token_id, *self._ids(before), *[_IMAGE] * self.places]
         ids = torch.tensor([[*begin, *self._ids(after)]])
@@ -174,21 +174,41 @@ def _paligemma(tokenizer: Any, size: int) -> Any:
     return PaliGemmaForConditionalGeneration(config), processor
 
 
-def _idefics(name: str) -> Callable[[Any, int], Any]:
-    def make(tokenizer: Any, size: int) -> Any:
-        import transformers
+_MERGED = 2  # patches a side of an image token of Idefics
 
-        merged = 2
-        config = getattr(transformers, f"{name}Config")(
-            vision_config=_VISION,
-            text_config={**_text(size), "model_type": "llama", "num_key_value_heads": 1},
-            scale_factor=merged,
-            image_token_id=_IMAGE,
-        )
-        model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
-        return model, TinyProcessor(tokenizer, _pixels(), (SIDE // PATCH // merged) ** 2)
 
-    return make
+def _idefics3(tokenizer: Any, size: int) -> Any:
+    """Its own processor cuts pictures into four crops."""
+    from transformers import (
+        Idefics3Config,
+        Idefics3ForConditionalGeneration,
+        Idefics3ImageProcessorPil,
+        Idefics3Processor,
+    )
+
+    images = Idefics3ImageProcessorPil(
+        size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE}
+    )
+    tokens = (SIDE // PATCH // _MERGED) ** 2
+    processor = Idefics3Processor(images, tokenizer, image_seq_len=tokens)
+    config = Idefics3Config(**_idefics_parts(len(tokenizer)))
+    return Idefics3ForConditionalGeneration(config), processor
+
+
+def _smolvlm(tokenizer: Any, size: int) -> Any:
+    from transformers import SmolVLMConfig, SmolVLMForConditionalGeneration
+
+    model = SmolVLMForConditionalGeneration(SmolVLMConfig(**_idefics_parts(size)))
+    return model, TinyProcessor(tokenizer, _pixels(), (SIDE // PATCH // _MERGED) ** 2)
+
+
+def _idefics_parts(size: int) -> dict[str, Any]:
+    return {
+        "vision_config": _VISION,
+        "text_config": {**_text(size), "model_type": "llama", "num_key_value_heads": 1},
+        "scale_factor": _MERGED,
+        "image_token_id": _IMAGE,
+    }
 
 
 def _qwen2_vl(tokenizer: Any, size: int) -> Any:
@@ -288,8 +308,8 @@ _TINY: dict[str, Callable[[Any, int], Any]] = {
     "blip-2": _blip_2,
     "llava": _llava,
     "paligemma": _paligemma,
-    "idefics3": _idefics("Idefics3"),
-    "smolvlm": _idefics("SmolVLM"),
+    "idefics3": _idefics3,
+    "smolvlm": _smolvlm,
     "qwen2_vl": _qwen2_vl,
     "florence2": _florence2,
     "pix2struct": _pix2struct,

@@ -140,9 +140,9 @@ def _ask(
         return {}, torch.tensor([begin, *ids])
     side = encoder.preprocessing.size
     picture = new_image("RGB", (side, side), "gray")
-    made = processor(
-        images=picture, text=_write(processor, family.template, prompt), return_tensors="pt"
-    )
+    options = {"size": {"longest_edge": side}} if family.crops else {}
+    text = _write(processor, family.template, prompt)
+    made = processor(images=picture, text=text, return_tensors="pt", **options)
     accepted = inspect.signature(model.forward).parameters
     inputs = {
         name: tensor

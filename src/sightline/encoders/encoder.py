@@ -85,6 +85,14 @@ class Encoder(nn.Module):
         """Normalised input to the vectors of regions `(B, L, dim)`, as `forward` has them."""
         return self.features(x).flatten(2).transpose(1, 2)
 
+    def boxes(self, windows: Tensor) -> Tensor:
+        """The boxes `(B, L, 4)` of regions, given the window of the picture that is seen."""
+        return grid_boxes(*self.grid, windows)
+
+    def on_grid(self, numbers: Tensor) -> Tensor:
+        """Numbers of regions `(..., L)`, laid out over the grid `(..., h, w)`."""
+        return torch.unflatten(numbers, -1, self.grid)
+
     def classify(self, pixels: Tensor) -> Tensor:
         """ImageNet logits `(B, 1000)`, to see that the weights are the trained ones."""
         return self.network.classify(self.normalise(pixels))

@@ -107,10 +107,8 @@ def _interpolate(targets: Targets, cam: Tensor) -> Tensor | None:
     if targets.x is None:
         return None
     assert targets.encoder is not None
-    height, width = targets.encoder.grid
-    # (Tokens of the whole picture, which some encoders have, come first and have no cell.)
-    grid = torch.unflatten(cam[..., -height * width :], 2, (height, width))
-    return interpolate(grid, (targets.x.shape[2], targets.x.shape[3]))
+    size = (targets.x.shape[2], targets.x.shape[3])
+    return interpolate(targets.encoder.on_grid(cam), size)
 
 
 def _word_gradients(multipliers: Multipliers) -> Tensor:

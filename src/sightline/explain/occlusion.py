@@ -7,7 +7,7 @@ from sightline.encoders.encoder import Encoder
 from sightline.explain.attribution import Attribution
 from sightline.explain.targets import Targets
 from sightline.progress import advance, progress
-from sightline.regions import Regions, grid_boxes
+from sightline.regions import Regions
 from sightline.text.vocabulary import UNKNOWN
 
 PATIENCE = 2.0  # seconds until it is said how far this is
@@ -62,7 +62,7 @@ def _take_away(regions: Regions, region: int) -> tuple[Tensor, Tensor]:
 def _cover(encoder: Encoder, x: Tensor, region: int) -> Tensor:
     """The encoder's input with its mean colour in place of a cell."""
     whole = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
-    box = grid_boxes(*encoder.grid, whole)[0, region]
+    box = encoder.boxes(whole)[0, region]
     height, width = x.shape[2:]
     x0, y0, x1, y1 = (box * torch.tensor([width, height, width, height])).round().int().tolist()
     covered = x.clone()

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sightline.adapters.encoder import AdaptedEncoder
+from sightline.adapters.families import FAMILIES
 from sightline.adapters.model import AdaptedModel
 from sightline.adapters.tiny import SIDE, tiny
 from sightline.adapters.vocabulary import PieceVocabulary
@@ -237,4 +238,5 @@ def check_adapter(subject: str, parts: Parts) -> list[Verdict]:
 
 def tiny_parts(model_type: str, **options: Any) -> WhiteBox:
     """A tiny captioner of a family, adapted."""
-    return see_into(*tiny(model_type, **options), size=SIDE)
+    size = SIDE if FAMILIES[model_type].size else None
+    return see_into(*tiny(model_type, **options), size=size)
