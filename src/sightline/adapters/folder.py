@@ -18,6 +18,7 @@ _JSON_BYTES = 200 * MEGABYTE  # the largest tokenizers have 30
 _LARGEST = 2**31  # number in a configuration
 _MOST_LAYERS = 512
 _LAYERS = re.compile("(num|n)_.*(layer|block|expert|stage)s?$|depths?$")
+_COUNTED = re.compile("(num|n)_|(size|dim|width|heads)$")
 _SLACK = 10_000_000  # numbers that are computed and not stored, such as those of positions
 
 
@@ -46,6 +47,8 @@ def _check_numbers(value: Any, path: Path, key: str = "") -> None:
         most = _MOST_LAYERS if _LAYERS.search(key) else _LARGEST
         if abs(value) > most:
             raise CheckpointError(f"{path}: '{key[:100]}' must be at most {most}")
+        if value < 0 and _COUNTED.search(key):
+            raise CheckpointError(f"{path}: '{key[:100]}' must not be less than 0")
 
 
 def check_size(folder: Path, model: nn.Module) -> None:

@@ -23,6 +23,7 @@ class PieceVocabulary(Vocabulary):
     def __init__(self, tokenizer: Any, size: int, end: int, *, space_first: bool) -> None:
         self.tokenizer, self.size, self.end = tokenizer, size, end
         self._space_first = space_first  # whether the first word of a caption follows a space
+        self._unknown: int | None = tokenizer.unk_token_id
 
     @functools.cached_property
     def words(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -53,7 +54,7 @@ class PieceVocabulary(Vocabulary):
     def encode(self, caption: str) -> list[int]:
         """The pieces of a caption, as it would be said."""
         text = " " + caption.strip() if self._space_first else caption.strip()
-        unknown = self.tokenizer.unk_token_id
+        unknown = self._unknown
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         if self.tokenizer.eos_token_id == unknown:  # GPT-2's: bytes are never unknown
             unknown = None
@@ -82,7 +83,7 @@ class PieceVocabulary(Vocabulary):
 
         Pieces of nothing but blanks, and those that show no text, belong to the word before them.
         """
-        unknown = self.tokenizer.unk_token_id or 0
+        unknown = self._unknown or 0
         pieces = [i - len(SPECIAL) if i >= len(SPECIAL) else unknown for i in ids]
         text = self._text(pieces)
         ends = [len(self._text(pieces[: n + 1])) for n in range(len(pieces))]

@@ -18,7 +18,7 @@ from sightline.bulk.urls import is_url
 from sightline.errors import ConfigError, DataError
 from sightline.pictures import FILE_BYTES
 
-_TAR_ERRORS = (tarfile.TarError, zlib.error, lzma.LZMAError)
+_TAR_ERRORS = (tarfile.TarError, zlib.error, lzma.LZMAError, OverflowError)
 SHARDS = (".tar", ".tar.gz", ".tgz")
 # What a folder is searched for. Whether the installed Pillow reads it is seen when it is opened:
 # a picture that nobody can read is counted and named, not passed over.
