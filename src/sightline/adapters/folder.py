@@ -18,7 +18,7 @@ _JSON_BYTES = 200 * MEGABYTE  # the largest tokenizers have 30
 _LARGEST = 2**31  # number in a configuration
 _MOST_LAYERS = 512
 _LAYERS = re.compile("(num|n)_.*(layer|block|expert|stage)s?$|depths?$")
-_COUNTED = re.compile("(num|n)_|(size|dim|width|heads)$")
+_COUNTED = re.compile("^(num|n)_|(size|dim|width|heads)$")
 _SLACK = 10_000_000  # numbers that are computed and not stored, such as those of positions
 
 
