@@ -151,3 +151,11 @@ def test_punctuation_and_capitals():
     assert [n for span in spans for n in range(span.start, span.stop)] == list(range(len(ids)))
     assert "dog" in vocabulary
     assert "dög" not in vocabulary
+
+
+def test_weights_that_are_no_numbers_are_one_line(picture):
+    model, processor = tiny("blip")
+    with torch.no_grad():
+        next(model.text_decoder.parameters()).fill_(torch.nan)
+    with pytest.raises(CheckpointError, match="gives no numbers as probabilities"):
+        sightline.wrap(model, processor).caption(picture)

@@ -14,7 +14,7 @@ from sightline.captioner.wording import single_ids
 from sightline.captions import Caption
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.encoded_picture import join_regions
-from sightline.errors import ConfigError
+from sightline.errors import CheckpointError, ConfigError
 from sightline.regions import Regions
 from sightline.support.checking import check_captions
 from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
@@ -67,6 +67,11 @@ class CaptionWriter(CaptionReader):
             hypotheses = beam_search(self.model, memory, search)
         if hypotheses.scores[:, 0].isneginf().any():
             raise ConfigError("no caption meets these constraints: relax them")
+        if hypotheses.scores[:, 0].isnan().any():
+            raise CheckpointError(
+                "the captioner gives no numbers as probabilities: its weights are damaged, or the "
+                "settings of its pictures"
+            )
         captions = self._describe(
             hypotheses, memory, regions, encoded, alternatives if details else None
         )
