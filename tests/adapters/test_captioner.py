@@ -157,5 +157,5 @@ def test_weights_that_are_no_numbers_are_one_line(picture):
     model, processor = tiny("blip")
     with torch.no_grad():
         next(model.text_decoder.parameters()).fill_(torch.nan)
-    with pytest.raises(CheckpointError, match="gives no numbers as probabilities"):
+    with pytest.raises(CheckpointError, match="probabilities are not numbers"):
         sightline.wrap(model, processor).caption(picture)

@@ -14,10 +14,11 @@ from sightline.captioner.wording import single_ids
 from sightline.captions import Caption
 from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.encoded_picture import join_regions
-from sightline.errors import CheckpointError, ConfigError
+from sightline.errors import CheckpointError, ConfigError, SightlineError
 from sightline.regions import Regions
 from sightline.support.checking import check_captions
 from sightline.support.classifier import SupportClassifier, has_classifier, load_classifier
+from sightline.text.vocabulary import START
 
 SUPPORT_WEIGHT = 1.0  # chosen on COCO dev (docs/support.md)
 
@@ -65,13 +66,8 @@ class CaptionWriter(CaptionReader):
         with torch.no_grad():
             memory = self.model.encode(regions)
             hypotheses = beam_search(self.model, memory, search)
-        if hypotheses.scores[:, 0].isneginf().any():
-            raise ConfigError("no caption meets these constraints: relax them")
-        if hypotheses.scores[:, 0].isnan().any():
-            raise CheckpointError(
-                "the captioner gives no numbers as probabilities: its weights are damaged, or the "
-                "settings of its pictures"
-            )
+        if not hypotheses.scores[:, 0].isfinite().all():
+            raise self._why_none(regions)
         captions = self._describe(
             hypotheses, memory, regions, encoded, alternatives if details else None
         )
@@ -83,6 +79,18 @@ class CaptionWriter(CaptionReader):
         everything = [caption for of_picture in captions for caption in of_picture]
         checked = iter(self._check(classifier, regions, everything, rows))
         return [[next(checked) for _ in of_picture] for of_picture in captions]
+
+    def _why_none(self, regions: Regions) -> SightlineError:
+        """Why there is no caption for a picture."""
+        start = torch.full((len(regions), 1, 1), START, device=regions.mask.device)
+        with torch.no_grad():
+            logits = self.model(regions, start).logits
+        if logits.isnan().any():
+            return CheckpointError(
+                "the captioner's probabilities are not numbers: its weights are damaged, or its "
+                "settings for pictures"
+            )
+        return ConfigError("no caption meets these constraints: relax them")
 
     def caption_without_unsupported(
         self, picture: AnyPicture, caption: Caption, **options: Any

@@ -6,7 +6,6 @@ by hand and keeps attention and gates constant.)
 
 from typing import TypeVar
 
-import torch
 from torch import Tensor
 
 from sightline.explain.attribution import Attribution
