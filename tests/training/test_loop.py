@@ -580,6 +580,7 @@ def test_no_worker_outlives_its_parent(tiny_recipe: Path, tmp_path: Path, number
     assert len(workers) >= 2
     process.send_signal(number)
     process.communicate(timeout=60)
+    assert process.returncode == (143 if number == signal.SIGTERM else -number)
     time.sleep(1)
     assert not [pid for pid in workers if is_at_work(pid)]
     for folder in (run, whole):

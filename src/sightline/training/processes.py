@@ -87,12 +87,14 @@ def launch(fabric: Fabric, work: Callable[[Fabric], None]) -> None:
     failures = multiprocessing.get_context("spawn").SimpleQueue()
     try:
         fabric.launch(partial(_worker, work=work, failures=failures))
-    except BaseException:
+    except BaseException as error:
+        # Asked before the others are ended, who would complain. A signal is no failure of theirs.
+        failure = failures.get() if isinstance(error, Exception) and not failures.empty() else None
         for process in multiprocessing.active_children():  # none may outlive this one
             process.kill()
             process.join()
-        if not failures.empty():
-            raise TrainingError(failures.get()) from None
+        if failure is not None:
+            raise TrainingError(failure) from None
         raise
 
 
