@@ -57,7 +57,8 @@ SILENT = {
     "pycocoevalcap": "BSD-2-Clause",  # that of coco-caption, which it packages
 }
 
-# Packages of extras that not every environment has (wandb, fuzz, the build), as their pages say.
+# Packages of extras that not every environment has (wandb, fuzz, the build), as they say of
+# themselves.
 NOT_INSTALLED = {
     "atheris": "Apache-2.0",
     "cwevals": "Apache-2.0",
