@@ -1,5 +1,6 @@
 """Commands killed at random moments and resumed until they end; then their bytes are compared."""
 
+import contextlib
 import shutil
 import signal
 import sys
@@ -138,10 +139,21 @@ def _require_ended(workers: list[int]) -> None:
     began, before = time.monotonic(), sum(work_of(pid) for pid in workers)
     while left := [pid for pid in workers if is_at_work(pid)]:
         # A busy machine may take longer to clear away what is dead; it does not work, though.
-        worked = sum(work_of(pid) for pid in left) - before > 1
-        if (worked and time.monotonic() - began > 1) or time.monotonic() - began > 60:
-            raise RuntimeError(f"{len(left)} workers outlived their parent")
+        worked = sum(work_of(pid) for pid in left) - before
+        elapsed = time.monotonic() - began
+        if (worked > 1 and elapsed > 1) or elapsed > 60:
+            raise RuntimeError(
+                f"{len(left)} workers outlived their parent by {elapsed:.1f} s, and worked for "
+                f"{worked:.1f} s of them: {_title(left[0])}"
+            )
         time.sleep(0.02)
+
+
+def _title(pid: int) -> str:
+    """What a process was started as."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()[:100]
+    return "ended"
 
 
 def _work_of(command: Command) -> float:
