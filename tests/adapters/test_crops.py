@@ -71,9 +71,11 @@ def test_numbers_of_crops_and_of_the_whole_meet_on_the_grid(encoder):
 
 
 def test_a_smaller_square_has_fewer_crops(parts):
-    encoder, model, _ = see_into(*parts, size=SIDE)
+    captioner = sightline.wrap(*parts, size=SIDE)
+    encoder = captioner.encoder
     assert (encoder.crops, encoder.preprocessing.size) == (1, SIDE)
-    assert int((model.starts[0] == parts[0].config.image_token_id).sum()) == 4
+    assert int((captioner.model.starts[0] == parts[0].config.image_token_id).sum()) == 4
+    assert captioner.caption(smooth_picture(), max_length=3).text
 
 
 @pytest.mark.parametrize("method", ["grad_cam", "contrastive_lrp", "occlusion"])

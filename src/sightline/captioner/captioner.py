@@ -223,14 +223,17 @@ class Captioner(CaptionWriter):
             yield report
 
 
-def wrap(model: Any, processor: Any, prompt: str | None = None) -> Captioner:
+def wrap(
+    model: Any, processor: Any, prompt: str | None = None, size: int | None = None
+) -> Captioner:
     """A captioner of transformers, with its processor, as one of ours.
 
     `processor` may be a pair of an image processor and a tokenizer. `prompt` is what the captioner
-    is asked, by default what its family was trained to be asked. The model is put into evaluation
+    is asked, by default what its family was trained to be asked. `size` is the side of the square
+    that pictures are made, in pixels, if the captioner takes any shape. The model is put into evaluation
     mode, its parameters are frozen, and its attention is computed in plain operations.
 
     >>> captioner = sightline.wrap(model, processor)  # doctest: +SKIP
     >>> captioner.explain("photo.jpg")  # doctest: +SKIP
     """
-    return Captioner(*of_adapted(adapt(model, processor, prompt)))
+    return Captioner(*of_adapted(adapt(model, processor, prompt, size)))
