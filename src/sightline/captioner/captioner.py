@@ -230,8 +230,8 @@ def wrap(
 
     `processor` may be a pair of an image processor and a tokenizer. `prompt` is what the captioner
     is asked, by default what its family was trained to be asked. `size` is the side of the square
-    that pictures are made, in pixels, if the captioner takes any shape. The model is put into evaluation
-    mode, its parameters are frozen, and its attention is computed in plain operations.
+    that pictures are made, in pixels, if the captioner takes any shape. The model is put into
+    evaluation mode, its parameters are frozen, and its attention is computed in plain operations.
 
     >>> captioner = sightline.wrap(model, processor)  # doctest: +SKIP
     >>> captioner.explain("photo.jpg")  # doctest: +SKIP
