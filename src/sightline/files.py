@@ -126,6 +126,7 @@ def one_writer(folder: Path) -> Iterator[None]:
     try:
         with FileLock(lock, timeout=0, is_singleton=False):
             since = time.strftime("%Y-%m-%d %H:%M:%S")
+            remove_strays(folder, [writer.name])
             with atomic_write(writer) as file:
                 json.dump({"pid": os.getpid(), "host": platform.node(), "since": since}, file)
             try:
@@ -153,10 +154,18 @@ def remove_strays(folder: Path, names: Iterable[str]) -> None:
     ...     list(Path(folder).iterdir())
     []
     """
-    for name in names:
-        for stray in folder.glob(f".{name}." + 8 * "[a-z0-9_]"):
-            if stray.is_file() and not stray.is_symlink():
-                stray.unlink()
+    for stray in strays(folder, names):
+        stray.unlink()
+
+
+def strays(folder: Path, names: Iterable[str]) -> list[Path]:
+    """What killed writers of files in a folder left behind."""
+    return [
+        stray
+        for name in names
+        for stray in folder.glob(f".{name}." + 8 * "[a-z0-9_]")
+        if stray.is_file() and not stray.is_symlink()
+    ]
 
 
 @contextlib.contextmanager

@@ -511,7 +511,11 @@ def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> No
     with pytest.raises(ConfigError, match="is not a training run"):
         train(load_recipe(tiny_recipe), tmp_path / "full")
     run = tmp_path / "run"
+    run.mkdir()
+    for name in ("lock", ".writer.json.b_fi98a4", ".recipe.yaml.abcd1234"):
+        (run / name).touch()  # what a run leaves that is killed as it begins
     train(load_recipe(tiny_recipe, ("epochs=1",)), run)
+    assert not [path for path in run.iterdir() if path.name.startswith(".")]
     before = (run / "history.jsonl").read_bytes()
     with pytest.raises(
         ConfigError, match=r"another recipe \(epochs: 1, now \d+\).* \(add start_from="

@@ -29,6 +29,7 @@ from sightline.files import (
     one_writer,
     open_regular,
     remove_strays,
+    strays,
 )
 from sightline.recipe import Recipe, dump_recipe, load_recipe
 
@@ -89,6 +90,9 @@ class History:
             return file.tell()
 
 
+_WRITTEN = ("recipe.yaml", "checkpoints.json")
+
+
 @contextlib.contextmanager
 def claim_run(folder: Path, recipe: Recipe) -> Iterator[None]:
     """Hold a run's folder, made where absent; it must be of the same recipe, and nobody else's."""
@@ -97,7 +101,7 @@ def claim_run(folder: Path, recipe: Recipe) -> Iterator[None]:
     try:
         with one_writer(folder):
             _check_run(folder, recipe)
-            remove_strays(folder, ("recipe.yaml", "checkpoints.json"))
+            remove_strays(folder, _WRITTEN)
             if not _has_checkpoint(folder):  # a mistake before the first checkpoint can be mended
                 with atomic_write(folder / "recipe.yaml") as file:
                     file.write(dump_recipe(recipe))
@@ -119,8 +123,10 @@ def _check_run(folder: Path, recipe: Recipe) -> None:
                 f"choose a new folder with --run (add start_from={folder} to train this captioner "
                 "further), or give the original recipe to resume it"
             )
-    elif folder.exists() and not {path.name for path in folder.iterdir()} <= set(LOCK_FILES):
-        raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
+    elif folder.exists():  # perhaps of a run that was killed as it began
+        ours = {*(folder / name for name in LOCK_FILES), *strays(folder, (*LOCK_FILES, *_WRITTEN))}
+        if not ours >= set(folder.iterdir()):
+            raise ConfigError(f"{folder}: is not a training run; choose a new folder with --run")
 
 
 def _has_checkpoint(folder: Path) -> bool:
