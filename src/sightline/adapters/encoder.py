@@ -133,7 +133,7 @@ class AdaptedEncoder(Encoder):
         with torch.no_grad():
             tokens = self.vectors(torch.ones(1, 3, side, side, device=device))
         self.dim = tokens.shape[2]
-        crops = side // self.model.config.vision_config.image_size if family.crops else 1
+        crops = max(side // self.model.config.vision_config.image_size, 1) if family.crops else 1
         views = crops**2 + (crops > 1)  # the crops, and then the whole picture made small
         across = math.isqrt(tokens.shape[1] // views)
         # Without crops, tokens of the whole picture, such as CLIP's class token, come first.

@@ -25,13 +25,13 @@ def _crops(model: Any, x: Tensor) -> dict[str, Any]:
     """
     side = model.config.vision_config.image_size
     pictures, channels, height, width = x.shape
+    if height <= side:
+        return {"pixel_values": x[:, None]}
     rows, columns = height // side, width // side
     cells = x.reshape(pictures, channels, rows, side, columns, side)
     crops = cells.permute(0, 2, 4, 1, 3, 5).flatten(1, 2)
-    if rows * columns > 1:
-        whole = functional.avg_pool2d(x, (rows, columns))
-        crops = torch.cat([crops, whole[:, None]], 1)
-    return {"pixel_values": crops}
+    whole = functional.avg_pool2d(x, (rows, columns))
+    return {"pixel_values": torch.cat([crops, whole[:, None]], 1)}
 
 
 def _packed_patches(model: Any, x: Tensor) -> dict[str, Any]:

@@ -100,9 +100,10 @@ def _entities_compact(content: Any, path: Path, dataset: CaptionDataset) -> Grou
         sentences = [
             _sentence(sentence, where) for sentence in field(record, "sentences", list, where)
         ]
+        chains = field(record, "boxes", dict, where)
         boxes = {
-            chain: [_edges(edges, where) for edges in field({chain: all_edges}, chain, list, where)]
-            for chain, all_edges in field(record, "boxes", dict, where).items()
+            chain: [_edges(edges, where) for edges in field(chains, chain, list, where)]
+            for chain in chains
         }
         groundings[image.name] = _ground(image, boxes, _size(record, where), sentences)
     return groundings
