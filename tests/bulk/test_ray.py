@@ -90,6 +90,15 @@ def two_nodes() -> Iterator[tuple[Machine, Machine, dict[str, str]]]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def captioners_of(machine: Machine) -> int:
+    """How many actors caption on a machine: Ray's processes are called after what they do."""
+    titles = []
+    for pid in machine.processes():
+        with contextlib.suppress(OSError):
+            titles.append(Path(f"/proc/{pid}/cmdline").read_text())
+    return sum("Captions" in title for title in titles)
+
+
 def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album, tmp_path):
     for number in range(60):  # enough to be killed twice before the end
         shutil.copy(album / "cat.jpg", album / f"more-{number}.jpg")
@@ -103,6 +112,7 @@ def test_two_nodes_one_lost_and_a_killed_driver(fitted, fitted_checkpoint, album
         deadline = time.monotonic() + 240
         while not list(output.glob("part-*.parquet")) and time.monotonic() < deadline:
             time.sleep(0.02)
+        assert [captioners_of(machine) > 0 for machine in (first, second)] == [True, True]
         killed.kill()
         killed.wait()
         before = {part: part.read_bytes() for part in output.glob("part-*.parquet")}

@@ -184,18 +184,17 @@ class _Pool:
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         context.max_errored_blocks = 0
-        context.scheduling_strategy = "SPREAD"  # else all actors may find room on one machine
         items = [{"items": pickle.dumps(batch)} for batch in wave]
         decoded = data.from_items(items, override_num_blocks=len(items)).map(
             Decoder,
             fn_constructor_args=(self.preprocessing,),
-            concurrency=self.decoders,
+            compute=data.ActorPoolStrategy(size=self.decoders),
             num_cpus=_RESERVED_BY_DECODER,
         )
         captioned = decoded.map(
             Captions,
             fn_constructor_args=self.given,
-            concurrency=self.captioners,
+            compute=data.ActorPoolStrategy(size=self.captioners),
             num_cpus=_RESERVED_BY_CAPTIONER,
             num_gpus=self.gpus,
         )
