@@ -30,11 +30,36 @@ def work(): pass
 """
 
 
-def outlives(folder: Path, leashed: bool) -> bool:
+# Torch's own processes, in the background, where SIGINT is ignored.
+OF_TORCH = """
+import os, signal, time
+from sightline.encoders.workers import leash_spawned_workers
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from torch.multiprocessing import start_processes
+    import slow
+    if {leashed}:
+        leash_spawned_workers()
+    context = start_processes(slow.wait, nprocs=1, join=False, start_method="spawn")
+    open("pid", "w").write(str(context.pids()[0]))
+    while not os.path.exists("waiting"):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+WAITING = """
+import pathlib, time
+def wait(rank):
+    pathlib.Path("waiting").touch()
+    time.sleep(20)
+"""
+
+
+def outlives(folder: Path, leashed: bool, program: str = PROGRAM, slow: str = SLOW) -> bool:
     """Whether a worker is still there a second after its parent was killed."""
     folder.mkdir()
-    (folder / "program.py").write_text(PROGRAM.format(leashed=leashed))
-    (folder / "slow.py").write_text(SLOW)
+    (folder / "program.py").write_text(program.format(leashed=leashed))
+    (folder / "slow.py").write_text(slow)
     subprocess.run([sys.executable, "program.py"], cwd=folder, check=False, timeout=60)
     pid = int((folder / "pid").read_text())
     deadline = time.monotonic() + 1
@@ -53,3 +78,8 @@ def outlives(folder: Path, leashed: bool) -> bool:
 def test_a_worker_that_is_still_importing_ends_with_its_parent(tmp_path):
     assert outlives(tmp_path / "without", leashed=False)
     assert not outlives(tmp_path / "with", leashed=True)
+
+
+def test_a_worker_of_torch_in_the_background_ends_with_its_parent(tmp_path):
+    assert outlives(tmp_path / "without", False, OF_TORCH, WAITING)
+    assert not outlives(tmp_path / "with", True, OF_TORCH, WAITING)

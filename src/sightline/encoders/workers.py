@@ -29,13 +29,12 @@ def end_with_parent(worker: int = 0) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _end_with(parent: int) -> "_Leash":
+def _end_with(parent: int) -> None:
     """On Linux, be killed when the process that started this one ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before we asked
             os._exit(1)
-    return _Leash()
 
 
 def is_under_torchrun() -> bool:
@@ -53,7 +52,15 @@ class _Leash:
     """What a new process unpickles first, and is on its leash before it imports torch."""
 
     def __reduce__(self) -> tuple[Any, tuple[int]]:
-        return _end_with, (os.getpid(),)
+        return _put_on_leash, (os.getpid(),)
+
+
+def _put_on_leash(parent: int) -> _Leash:
+    # Torch asks for SIGINT instead of SIGKILL, until `end_with_parent` asks again. Who was started
+    # in the background ignores SIGINT, if nothing is done about it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _end_with(parent)
+    return _Leash()
 
 
 def leash_spawned_workers() -> None:
