@@ -26,6 +26,8 @@ CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 DEMO, TEST = "# make demo:", "# make test, as well:"  # the headings in it
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 USABLE_TORCH = ((2, 6), (3, 0))  # as in pyproject.toml
+# What torch's usual build for Linux brings along; NVIDIA's, under licences of its own.
+GPU_LIBRARY = re.compile(r"(nvidia|cuda)-|triton$")
 # What torch and all that it needs are to fetch (docs/install.md).
 SIZE, CPU_SIZE = "2.7 GB", "0.2 GB"
 

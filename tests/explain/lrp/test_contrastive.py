@@ -85,7 +85,7 @@ def test_neighbours_beyond_the_border_do_not_count():
 
 def test_places_are_weighed_by_the_cube_of_their_amounts():
     uniform = torch.ones(1, 1, 8, 16)
-    maps = _spread(uniform, torch.tensor([[[1.0, 2.0]]]), (1, 2))[0, 0]
+    maps = _spread(uniform, torch.tensor([[[1.0, 2.0]]]), lambda row: row[:, :, None])[0, 0]
     torch.testing.assert_close(maps[:, -1] / maps[:, 0], torch.full((8,), 8.0))
     torch.testing.assert_close(maps.sum(), torch.tensor(3.0))
 
@@ -94,6 +94,7 @@ def test_pixels_are_weighed_by_the_square_of_how_much_they_stand_out():
     pixels = torch.ones(1, 1, 4, 4)
     pixels[0, 0, 1, 2] = 3.0
     pixels[0, 0, 0, 0] = -5.0  # what speaks against the word is not among what speaks for it
-    maps = _spread(pixels, torch.tensor([[[2.0]]]), (1, 1))[0, 0]  # one neighbourhood
+    one_neighbourhood = torch.tensor([[[2.0]]])
+    maps = _spread(pixels, one_neighbourhood, lambda row: row[:, :, None])[0, 0]
     assert maps[0, 0] == 0
     torch.testing.assert_close(maps[1, 2] / maps[3, 3], torch.tensor(9.0))

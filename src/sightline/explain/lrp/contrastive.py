@@ -1,12 +1,12 @@
 """LRP whose pixels keep the word: what the caption's previous words claim is not shown again."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sightline.encoders.encoder import Encoder
 from sightline.explain.attribution import Attribution
 from sightline.explain.lrp.method import lrp
 from sightline.explain.targets import Targets
@@ -39,8 +39,8 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     assert targets.encoder is not None
     supporting, opposing = plain.regions.clamp(min=0), (-plain.regions).clamp(min=0)
     claimed = supporting * _shares(targets, supporting, epsilon)
-    encoder = targets.encoder
-    pixels = _spread(plain.pixels, claimed, encoder) - _spread(-plain.pixels, opposing, encoder)
+    on_grid = targets.encoder.on_grid
+    pixels = _spread(plain.pixels, claimed, on_grid) - _spread(-plain.pixels, opposing, on_grid)
     shown = pixels.sum((2, 3))
     return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - shown)
 
@@ -63,22 +63,22 @@ def _normalised(supporting: Tensor) -> Tensor:
     return supporting / supporting.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
-def _spread(pixels: Tensor, amounts: Tensor, encoder: Encoder) -> Tensor:
+def _spread(pixels: Tensor, amounts: Tensor, on_grid: Callable[[Tensor], Tensor]) -> Tensor:
     """Maps `(B, N, h, w)` of positive numbers that add up to the sum of `amounts` `(B, N, L)`.
 
     Places are weighed by the cube of their regions' amounts; within a neighbourhood, pixels are by
     the square of how much their relevance stands out.
     """
+    # (Relative to the largest: the cubes of small numbers would vanish.)
+    weights = on_grid((amounts / amounts.amax(-1, keepdim=True).clamp(min=1e-30)).pow(3))
     height, width = pixels.shape[2:]
-    rows, columns = encoder.grid
+    rows, columns = weights.shape[2:]
     positive = pixels.clamp(min=0)
     nearby = _average(positive, NEIGHBOURHOOD * height // rows, NEIGHBOURHOOD * width // columns)
     # Where there is nearly nothing, nothing stands out.
     floor = 1e-3 * positive.mean((2, 3), keepdim=True)
     accent = positive / (nearby + floor).clamp(min=1e-30)
-    # (Relative to the largest: the cubes of small numbers would vanish.)
-    weights = (amounts / amounts.amax(-1, keepdim=True).clamp(min=1e-30)).pow(3)
-    maps = accent.square() * interpolate(encoder.on_grid(weights), (height, width))
+    maps = accent.square() * interpolate(weights, (height, width))
     total = maps.sum((2, 3), keepdim=True)
     return maps * (amounts.sum(-1)[..., None, None] / total.clamp(min=1e-30))
 
