@@ -15,6 +15,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 
 import sightline
+from attack.commands import descendants, is_at_work
 from sightline.checkpoint import read_pointers, write_pointers
 from sightline.errors import ConfigError, DataError, TrainingError
 from sightline.recipe import load_recipe
@@ -592,17 +593,3 @@ def test_no_worker_outlives_its_parent(tiny_recipe: Path, tmp_path: Path, number
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors.decode()
     assert_same_run(run, whole)
-
-
-def descendants(parent: int) -> list[int]:
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [pid for child in map(int, children) for pid in (child, *descendants(child))]
-
-
-def is_at_work(pid: int) -> bool:
-    """Whether a process is there; one that has ended, or that Python cleans up with, is not."""
-    try:
-        ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        return not ended and "resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_text()
-    except FileNotFoundError:
-        return False

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import Preprocessing
 from sightline.errors import SightlineError
-from sightline.regions import Regions, grid_boxes
+from sightline.regions import Regions
 
 CELLS = 7  # a side: parts of the picture that can be hidden one by one
 
@@ -58,8 +58,8 @@ class PixelEncoder(Encoder):
 
     def forward(self, pixels: Tensor, windows: Tensor) -> Regions:
         vectors = self.vectors(self.normalise(pixels))
-        boxes = grid_boxes(*self.grid, windows)
-        return Regions(vectors, vectors.new_ones(vectors.shape[:2], dtype=torch.bool), boxes)
+        mask = vectors.new_ones(vectors.shape[:2], dtype=torch.bool)
+        return Regions(vectors, mask, self.boxes(windows))
 
 
 def put_together(regions: Regions, cell: int) -> Tensor:
