@@ -40,6 +40,7 @@ from sightline.bulk.job import Job
 from sightline.bulk.sink import Sink
 from sightline.bulk.sources import PICTURES, open_source
 from sightline.encoders.encoder import Encoder
+from sightline.memory import keep_freed_memory
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -236,6 +237,7 @@ def without_ray(folder: Path, options: argparse.Namespace, processes: int) -> Sp
 
 def deliveries(paths: list[Path], model: Path | None, batch_size: int) -> list[Moment]:
     """Caption pictures on one core; when each batch was there."""
+    keep_freed_memory()
     torch.set_num_threads(1)
     moments: list[Moment] = []
 
@@ -299,6 +301,7 @@ def main() -> None:
     form.add_argument("--memory", action="store_true")
     form.add_argument("--ray", action="store_true")
     options = parser.parse_args()
+    keep_freed_memory()  # as `sightline caption` does
     if options.kills:
         compare_killed(options)
     elif options.memory:

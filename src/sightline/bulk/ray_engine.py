@@ -27,6 +27,7 @@ from sightline.captioner import Captioner
 from sightline.encoders.preprocessing import Preprocessing
 from sightline.errors import ConfigError
 from sightline.extras import require
+from sightline.memory import keep_freed_memory
 from sightline.progress import progress
 
 # A part is written when it has so many rows, or after so many seconds: a commit takes the driver
@@ -53,6 +54,7 @@ class Decoder:
     """Reads the pictures of a batch; an actor."""
 
     def __init__(self, preprocessing: dict[str, Any]) -> None:
+        keep_freed_memory()
         self.preprocessing = Preprocessing.from_json(preprocessing)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -71,6 +73,7 @@ class Captions:
     def __init__(
         self, checkpoint: str, avoid_unsupported: bool, attention: bool, options: dict[str, Any]
     ) -> None:
+        keep_freed_memory()  # the process is ours, as that of `sightline caption` is
         captioner = Captioner.load(checkpoint)
         self.job = Job(
             captioner, avoid_unsupported=avoid_unsupported, options=options, details=attention
