@@ -1,9 +1,10 @@
-"""What LRP of a caption costs, in forward passes: at most 15 to the pixels.
+"""What LRP of a caption costs, in forward passes.
 
 A caption of twelve words is explained, every word of it, by a captioner of random weights at the
 default sizes over EfficientNet-Lite2 (9 x 9 regions). To the pixels, the unit is one forward pass
 of encoder and captioner for the same picture and caption, as captioning runs them; to
-the regions, one of the captioner. All are measured in turn in every round, so
+the regions, one of the captioner. *Contrastive* is contrastive LRP, which pages open on, to the
+pixels. All are measured in turn in every round, so
 that a busy machine slows them alike, in time of this process.
 
     python benchmarks/explain.py [--rounds 5] [--model grid_td] [--encoder efficientnet_lite2]
@@ -17,6 +18,7 @@ from collections.abc import Callable
 import torch
 
 from sightline.encoders.encoder import create_encoder
+from sightline.explain.lrp.contrastive import contrastive_lrp
 from sightline.explain.lrp.method import lrp
 from sightline.explain.targets import Targets
 from sightline.models.registry import create_model, list_models
@@ -38,12 +40,13 @@ def main() -> None:
     pixels = torch.randint(256, (1, size, size, 3), dtype=torch.uint8)
     window = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
     print(f"{arguments.encoder}, {WORDS} words, threads: {torch.get_num_threads()}")
-    print("passes for LRP to       regions   pixels")
+    print("passes for LRP to       regions   pixels  contrastive")
     for name in arguments.model or list_models():
         model = create_model(name, VOCABULARY, encoder.dim).eval()
         tokens = torch.randint(4, VOCABULARY, (1, 1, WORDS))
         tokens[..., 0] = START
-        places, words = torch.arange(WORDS)[None], torch.randint(4, VOCABULARY, (1, WORDS))
+        places = torch.arange(WORDS)[None]
+        words = torch.cat([tokens[0, :, 1:], torch.randint(4, VOCABULARY, (1, 1))], 1)
         regions = encoder(pixels, window)
         x = encoder.normalise(pixels)
         to_regions = Targets(model, regions, tokens, places, words)
@@ -62,11 +65,14 @@ def main() -> None:
             decode,
             lambda: lrp(to_regions),  # noqa: B023
             lambda: lrp(to_pixels),  # noqa: B023
+            lambda: contrastive_lrp(to_pixels),  # noqa: B023
         ]
         rounds = [[seconds(run) for run in runs] for _ in range(arguments.rounds + 1)][1:]
-        near = statistics.median(r / d for _, d, r, _ in rounds)
-        far = statistics.median(p / (e + d) for e, d, _, p in rounds)
-        print(f"{name:21} {near:9.1f} {far:8.1f}", flush=True)
+        near = statistics.median(r / d for _, d, r, _, _ in rounds)
+        far, contrastive = (
+            statistics.median(row[n] / (row[0] + row[1]) for row in rounds) for n in (3, 4)
+        )
+        print(f"{name:21} {near:9.1f} {far:8.1f} {contrastive:12.1f}", flush=True)
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -7,7 +7,7 @@ import pytest
 from sightline.captioner import Captioner
 from sightline.progress import advance, watched
 
-LONG = {"contrastive_lrp": {}, "lrp": {}, "guided_grad_cam": {}, "occlusion": {"batch": 4}}
+LONG = {"lrp": {}, "guided_grad_cam": {}, "occlusion": {"batch": 4}}
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import sightline
-from sightline.explain.lrp.contrastive import _average, _spread, contrastive_lrp
+from sightline.explain.attention import attention
+from sightline.explain.lrp.contrastive import _accent, _average, _spread, contrastive_lrp
 from sightline.explain.lrp.method import lrp
+from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
 
 
@@ -38,12 +40,33 @@ def test_the_map_adds_up_to_what_previous_words_do_not_claim(pictured):
     torch.testing.assert_close(shown[0, 0], plain.regions[0, 0].sum())
     supporting = plain.regions[0].clamp(min=0)
     said = replace(pictured, places=torch.tensor([[0, 1]]), words=torch.tensor([[4, 9]]))
-    previous = lrp(said).regions[0].clamp(min=0)
-    shares = [part / part.sum(-1, keepdim=True) for part in (supporting, previous)]
+    evidence = [
+        lrp(words).regions[0].clamp(min=0) * attention(words).regions[0]
+        for words in (pictured, said)
+    ]
+    shares = [part / part.sum(-1, keepdim=True) for part in evidence]
     for n, asked in ((1, [0]), (2, [0, 1])):  # a word is not contrasted with itself
         claimed = supporting[n] * shares[0][n] / (shares[0][n] + shares[1][asked].sum(0))
         expected = claimed.nan_to_num().sum() - (-plain.regions[0, n]).clamp(min=0).sum()
         torch.testing.assert_close(shown[0, n], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_regions_are_weighed_by_evidence_and_the_square_of_the_share(pictured, monkeypatch):
+    """The second word, after the first: (E s²)³, where no pixel stands out."""
+    monkeypatch.setattr("sightline.explain.lrp.contrastive._accent", lambda *_: torch.ones(1, 4, 4))
+    words = replace(pictured, places=torch.tensor([[0, 2]]), words=torch.tensor([[4, 7]]))
+    regions = lrp(words).regions[0]
+    first, second = regions.clamp(min=0) * attention(words).regions[0]
+    said = replace(pictured, places=torch.tensor([[1]]), words=torch.tensor([[9]]))
+    between = lrp(said).regions[0, 0].clamp(min=0) * attention(said).regions[0, 0]
+    mine, *theirs = (part / part.sum() for part in (second, first, between))
+    share = (mine / (mine + sum(theirs))).nan_to_num()
+    weights = (second * share**2) ** 3
+    against = (-regions[1]).clamp(min=0) ** 3
+    expected = weights / weights.sum() * (regions[1].clamp(min=0) * share).sum()
+    expected -= against / against.sum() * (-regions[1]).clamp(min=0).sum()
+    shown = contrastive_lrp(words).pixels[0, 1]
+    torch.testing.assert_close(shown.flatten(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_a_region_without_relevance_of_its_own_shows_nothing(pictured):
@@ -70,6 +93,23 @@ def test_later_words_change_nothing_and_words_together_are_words_apart(pictured)
         torch.testing.assert_close(contrastive_lrp(alone).pixels[0, 0], together.pixels[0, n])
 
 
+def test_words_that_were_asked_for_are_not_explained_twice(pictured, monkeypatch):
+    counts = []
+
+    def counted(targets, epsilon):
+        counts.append(targets.words.shape[1])
+        return lrp(targets, epsilon)
+
+    monkeypatch.setattr("sightline.explain.lrp.contrastive.lrp", counted)
+    whole = replace(
+        pictured, places=torch.tensor([[0, 1, 2, 3]]), words=torch.tensor([[4, 9, 5, 8]])
+    )
+    together = contrastive_lrp(whole).pixels
+    last = replace(pictured, places=torch.tensor([[3]]), words=torch.tensor([[8]]))
+    torch.testing.assert_close(contrastive_lrp(last).pixels[0, 0], together[0, 3])
+    assert counts == [4, 1 + 3]
+
+
 def test_without_pixels_it_is_lrp(pictured):
     regions = replace(pictured, encoder=None, x=None)
     torch.testing.assert_close(contrastive_lrp(regions).regions, lrp(regions).regions)
@@ -77,24 +117,53 @@ def test_without_pixels_it_is_lrp(pictured):
 
 
 def test_neighbours_beyond_the_border_do_not_count():
-    maps = torch.arange(12.0).view(1, 1, 3, 4)
-    averages = _average(maps, 3, 3)[0, 0]
-    assert averages[1, 1] == maps[0, 0, :3, :3].mean()
-    assert averages[0, 0] == maps[0, 0, :2, :2].mean()
+    maps = torch.arange(12.0).view(1, 3, 4)
+    averages = _average(maps, 3, 3)[0]
+    assert averages[1, 1] == maps[0, :3, :3].mean()
+    assert averages[0, 0] == maps[0, :2, :2].mean()
 
 
-def test_places_are_weighed_by_the_cube_of_their_amounts():
-    uniform = torch.ones(1, 1, 8, 16)
-    maps = _spread(uniform, torch.tensor([[[1.0, 2.0]]]), lambda row: row[:, :, None])[0, 0]
+def test_places_are_weighed_by_the_cube_of_their_evidence():
+    evidence, total = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[3.0]])
+    maps = _spread(torch.ones(1, 8, 16), evidence, total)[0, 0]
     torch.testing.assert_close(maps[:, -1] / maps[:, 0], torch.full((8,), 8.0))
-    torch.testing.assert_close(maps.sum(), torch.tensor(3.0))
+    torch.testing.assert_close(maps.sum(), total[0, 0])
 
 
 def test_pixels_are_weighed_by_the_square_of_how_much_they_stand_out():
-    pixels = torch.ones(1, 1, 4, 4)
-    pixels[0, 0, 1, 2] = 3.0
-    pixels[0, 0, 0, 0] = -5.0  # what speaks against the word is not among what speaks for it
-    one_neighbourhood = torch.tensor([[[2.0]]])
-    maps = _spread(pixels, one_neighbourhood, lambda row: row[:, :, None])[0, 0]
-    assert maps[0, 0] == 0
+    accent = torch.ones(1, 4, 4)
+    accent[0, 1, 2] = 3.0
+    maps = _spread(accent, torch.ones(1, 1, 1, 1), torch.ones(1, 1))[0, 0]
     torch.testing.assert_close(maps[1, 2] / maps[3, 3], torch.tensor(9.0))
+
+
+def test_pixels_stand_out_by_what_the_squares_of_features_rest_on(pictured):
+    encoder, x = pictured.encoder, pictured.x.clone().requires_grad_()
+    with LRPMode(epsilon=pictured.model.lrp_epsilon):
+        features = encoder.vectors(x)
+    squares = (features * features.detach()).sum()
+    relevance = (torch.autograd.grad(squares, x)[0] * x).sum(1).detach()
+    assert (relevance >= 0).all()
+    nearby = _average(relevance, 64, 64)  # four of four regions
+    expected = relevance / (nearby + 1e-3 * relevance.mean())
+    torch.testing.assert_close(_accent(pictured, None), expected)
+
+
+def test_a_map_is_where_the_captioner_looked(pictured, monkeypatch):
+    regions = lrp(pictured).regions[0, 0]
+    chosen = int(regions.argmax())
+    assert (regions > 0).sum() > 1  # without attention, others would be shown, too
+
+    def at_the_chosen_one(targets):
+        weights = torch.zeros(1, targets.words.shape[1], 16)
+        weights[..., chosen] = 1.0
+        return attention(targets)._replace(regions=weights)
+
+    monkeypatch.setattr("sightline.explain.lrp.contrastive.attention", at_the_chosen_one)
+    shown = contrastive_lrp(pictured).pixels[0, 0].clamp(min=0)
+    row, column = divmod(chosen, 4)
+    # Between the centres of regions the map is interpolated, so it reaches half a region farther.
+    rows = slice(max(16 * row - 8, 0), 16 * row + 24)
+    columns = slice(max(16 * column - 8, 0), 16 * column + 24)
+    torch.testing.assert_close(shown[rows, columns].sum(), shown.sum())
+    assert shown.sum() > 0

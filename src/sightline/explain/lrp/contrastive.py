@@ -1,14 +1,16 @@
 """LRP whose pixels keep the word: what the caption's previous words claim is not shown again."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sightline.explain.attention import attention
 from sightline.explain.attribution import Attribution
+from sightline.explain.backward import backward_to_pixels
 from sightline.explain.lrp.method import lrp
+from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
 from sightline.explain.upsampling import interpolate
 
@@ -19,43 +21,70 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     """LRP to the regions (`lrp`), and from there to the pixels in a way that forgets no word.
 
     Under the αβ-rule alone, most of what a word's pixels show is what any word's would: the thing
-    that stands out. So how much a place has is decided by the regions, and the αβ-rule decides
-    within a neighbourhood alone:
+    that stands out. So regions decide how much a place has, and the αβ-rule decides within a
+    neighbourhood alone, for all words alike:
 
-        map = A² (R⁺ s)³,   A = P⁺ / mean of P⁺ nearby,   s = r / (r + Σ r of previous words)
+        map = A² (E s²)³,   E = R⁺ α,   s = e / (e + Σ e of previous words),   e = E / Σ E
 
-    with the relevance R of regions, P of pixels, and r = R⁺ / Σ R⁺: the share s of a region is what
-    the word has of it, if previous words are asked as well (Gu et al. 2018 contrast classes in this
-    way). Later words are not asked: no word is explained by them. What speaks against the word is
-    treated alike, but for s. The powers and the neighbourhood were chosen on Flickr8k's dev split
-    (docs/localisation.md).
+    R is the relevance of regions and α the attention to them: what speaks for the word, where the
+    captioner looked for it. The share s of a region is what the word has of it, if previous words
+    are asked as well (Gu et al. 2018 contrast classes in this way). Later words are not asked: no
+    word is explained by them. A = P / mean of P nearby says which pixels the encoder's features
+    rest on: P is the relevance of pixels for the squares of all features. So the encoder is passed
+    through once for a picture, not once for each of its words. What speaks against the word is
+    treated alike, but for α and s. The powers and the neighbourhood were chosen on Flickr8k's train
+    and dev splits, from which the captioner had not learnt (docs/localisation.md).
 
     Regions and words have the relevance of `lrp`. The map adds up to the relevance of the regions
     without what previous words claim of it; that part is what `encoder` accounts for.
     """
-    plain = lrp(targets, epsilon)
-    if plain.pixels is None:
-        return plain
+    if targets.x is None:
+        return lrp(targets, epsilon)
     assert targets.encoder is not None
+    asked = targets.words.shape[1]
+    together, said = _with_previous(targets)
+    relevance = lrp(together, epsilon)
+    evidence = relevance.regions.clamp(min=0) * attention(together).regions
+    shares = _shares(targets, evidence[:, :asked], evidence.take_along_dim(said[..., None], 1))
+    parts = {name: part for name, part in relevance._asdict().items() if part is not None}
+    plain = relevance._replace(**{name: part[:, :asked] for name, part in parts.items()})
     supporting, opposing = plain.regions.clamp(min=0), (-plain.regions).clamp(min=0)
-    claimed = supporting * _shares(targets, supporting, epsilon)
-    on_grid = targets.encoder.on_grid
-    pixels = _spread(plain.pixels, claimed, on_grid) - _spread(-plain.pixels, opposing, on_grid)
-    shown = pixels.sum((2, 3))
-    return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - shown)
+    accent, on_grid = _accent(targets, epsilon), targets.encoder.on_grid
+    pixels = _spread(
+        accent, on_grid(evidence[:, :asked] * shares.square()), (supporting * shares).sum(-1)
+    ) - _spread(accent, on_grid(opposing), opposing.sum(-1))
+    return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - pixels.sum((2, 3)))
 
 
-def _shares(targets: Targets, supporting: Tensor, epsilon: float | None) -> Tensor:
-    """The word's share `(B, N, L)` of each region, among all words up to it."""
-    said = targets.tokens[:, 0, 1:]  # (B, M): the word at place m
-    if not said.shape[1]:
-        return torch.ones_like(supporting)
+def _with_previous(targets: Targets) -> tuple[Targets, Tensor]:
+    """Also the words that were said; and where each of them is now, `(B, M)`.
+
+    Of a caption that is explained as a whole, they are among the words asked for already.
+    """
+    said = targets.tokens[:, 0, 1:]
     places = torch.arange(said.shape[1], device=said.device).expand_as(said)
-    previous = lrp(replace(targets, places=places, words=said, encoder=None, x=None), epsilon)
-    earlier = places[:, None] < targets.places[..., None]  # (B, N, M)
+    same_place = places[..., None] == targets.places[:, None]  # (B, M, N)
+    same = same_place & (said[..., None] == targets.words[:, None])
+    new = ~same.any(2).all(0)
+    together = replace(
+        targets,
+        places=torch.cat([targets.places, places[:, new]], 1),
+        words=torch.cat([targets.words, said[:, new]], 1),
+        encoder=None,
+        x=None,
+    )
+    last = targets.words.shape[1] - 1
+    return together, torch.where(new, last + new.cumsum(0), same.int().argmax(2))
+
+
+def _shares(targets: Targets, evidence: Tensor, of_said: Tensor) -> Tensor:
+    """The word's share `(B, N, L)` of each region, among it and the words before it."""
+    said = targets.tokens[:, 0, 1:]
+    places = torch.arange(said.shape[1], device=said.device)
+    earlier = places < targets.places[..., None]  # (B, N, M)
     other = said[:, None] != targets.words[..., None]
-    mine = _normalised(supporting)
-    theirs = (earlier & other).to(mine) @ _normalised(previous.regions.clamp(min=0))
+    mine = _normalised(evidence)
+    theirs = (earlier & other).to(mine) @ _normalised(of_said)
     return torch.where(mine > 0, mine / (mine + theirs).clamp(min=1e-30), 0)
 
 
@@ -63,24 +92,32 @@ def _normalised(supporting: Tensor) -> Tensor:
     return supporting / supporting.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
-def _spread(pixels: Tensor, amounts: Tensor, on_grid: Callable[[Tensor], Tensor]) -> Tensor:
-    """Maps `(B, N, h, w)` of positive numbers that add up to the sum of `amounts` `(B, N, L)`.
-
-    Places are weighed by the cube of their regions' amounts; within a neighbourhood, pixels are by
-    the square of how much their relevance stands out.
-    """
-    # (Relative to the largest: the cubes of small numbers would vanish.)
-    weights = on_grid((amounts / amounts.amax(-1, keepdim=True).clamp(min=1e-30)).pow(3))
-    height, width = pixels.shape[2:]
-    rows, columns = weights.shape[2:]
-    positive = pixels.clamp(min=0)
+def _accent(targets: Targets, epsilon: float | None) -> Tensor:
+    """How much pixels `(B, h, w)` stand out of their neighbourhood, to the encoder."""
+    assert targets.encoder is not None
+    assert targets.x is not None
+    mode = LRPMode(epsilon=targets.model.lrp_epsilon if epsilon is None else epsilon)
+    c = backward_to_pixels(targets, targets.regions.vectors[None], mode)[0]
+    positive = (c * targets.x).sum(1).clamp(min=0)
+    _, height, width = positive.shape
+    _, rows, columns = targets.encoder.on_grid(targets.regions.mask).shape
     nearby = _average(positive, NEIGHBOURHOOD * height // rows, NEIGHBOURHOOD * width // columns)
     # Where there is nearly nothing, nothing stands out.
-    floor = 1e-3 * positive.mean((2, 3), keepdim=True)
-    accent = positive / (nearby + floor).clamp(min=1e-30)
-    maps = accent.square() * interpolate(weights, (height, width))
-    total = maps.sum((2, 3), keepdim=True)
-    return maps * (amounts.sum(-1)[..., None, None] / total.clamp(min=1e-30))
+    floor = 1e-3 * positive.mean((1, 2), keepdim=True)
+    return positive / (nearby + floor).clamp(min=1e-30)
+
+
+def _spread(accent: Tensor, evidence: Tensor, totals: Tensor) -> Tensor:
+    """Maps `(B, N, h, w)` of positive numbers that add up to `totals` `(B, N)`.
+
+    Places are weighed by the cube of their regions' evidence `(B, N, rows, columns)`; within a
+    neighbourhood, pixels are by the square of how much they stand out.
+    """
+    # (Relative to the largest: the cubes of small numbers would vanish.)
+    largest = evidence.amax((2, 3), keepdim=True).clamp(min=1e-30)
+    weights = interpolate((evidence / largest).pow(3), (accent.shape[1], accent.shape[2]))
+    maps = accent.square()[:, None] * weights
+    return maps * (totals[..., None, None] / maps.sum((2, 3), keepdim=True).clamp(min=1e-30))
 
 
 def _average(maps: Tensor, height: int, width: int) -> Tensor:
