@@ -62,8 +62,9 @@ _METHODS = {
         contrastive_lrp,
         "Contrastive LRP",
         "Contrastive LRP gives regions and previous words the same parts of the word's score as "
-        "LRP does. Its heatmap leaves out what previous words already rest on, so that it shows "
-        "what this word adds.",
+        "LRP does. Its heatmap shows regions that the captioner looked at and that speak for the "
+        "word, and leaves out what previous words already rest on. Within a region, it shows what "
+        "the encoder saw there.",
         adds_up=True,
         finer=True,
     ),

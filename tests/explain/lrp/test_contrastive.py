@@ -52,7 +52,7 @@ def test_the_map_adds_up_to_what_previous_words_do_not_claim(pictured):
 
 
 def test_regions_are_weighed_by_evidence_and_the_square_of_the_share(pictured, monkeypatch):
-    """The second word, after the first: (E s²)³, where no pixel stands out."""
+    """The second word, after the first: (E s²)², where no pixel stands out."""
     monkeypatch.setattr("sightline.explain.lrp.contrastive._accent", lambda *_: torch.ones(1, 4, 4))
     words = replace(pictured, places=torch.tensor([[0, 2]]), words=torch.tensor([[4, 7]]))
     regions = lrp(words).regions[0]
@@ -61,8 +61,8 @@ def test_regions_are_weighed_by_evidence_and_the_square_of_the_share(pictured, m
     between = lrp(said).regions[0, 0].clamp(min=0) * attention(said).regions[0, 0]
     mine, *theirs = (part / part.sum() for part in (second, first, between))
     share = (mine / (mine + sum(theirs))).nan_to_num()
-    weights = (second * share**2) ** 3
-    against = (-regions[1]).clamp(min=0) ** 3
+    weights = (second * share**2) ** 2
+    against = (-regions[1]).clamp(min=0) ** 2
     expected = weights / weights.sum() * (regions[1].clamp(min=0) * share).sum()
     expected -= against / against.sum() * (-regions[1]).clamp(min=0).sum()
     shown = contrastive_lrp(words).pixels[0, 1]
@@ -123,18 +123,18 @@ def test_neighbours_beyond_the_border_do_not_count():
     assert averages[0, 0] == maps[0, :2, :2].mean()
 
 
-def test_places_are_weighed_by_the_cube_of_their_evidence():
+def test_places_are_weighed_by_the_square_of_their_evidence():
     evidence, total = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[3.0]])
     maps = _spread(torch.ones(1, 8, 16), evidence, total)[0, 0]
-    torch.testing.assert_close(maps[:, -1] / maps[:, 0], torch.full((8,), 8.0))
+    torch.testing.assert_close(maps[:, -1] / maps[:, 0], torch.full((8,), 4.0))
     torch.testing.assert_close(maps.sum(), total[0, 0])
 
 
-def test_pixels_are_weighed_by_the_square_of_how_much_they_stand_out():
+def test_pixels_are_weighed_by_a_power_of_how_much_they_stand_out():
     accent = torch.ones(1, 4, 4)
-    accent[0, 1, 2] = 3.0
+    accent[0, 1, 2] = 4.0
     maps = _spread(accent, torch.ones(1, 1, 1, 1), torch.ones(1, 1))[0, 0]
-    torch.testing.assert_close(maps[1, 2] / maps[3, 3], torch.tensor(9.0))
+    torch.testing.assert_close(maps[1, 2] / maps[3, 3], torch.tensor(8.0))
 
 
 def test_pixels_stand_out_by_what_the_squares_of_features_rest_on(pictured):

@@ -24,7 +24,7 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     that stands out. So regions decide how much a place has, and the αβ-rule decides within a
     neighbourhood alone, for all words alike:
 
-        map = A² (E s²)³,   E = R⁺ α,   s = e / (e + Σ e of previous words),   e = E / Σ E
+        map = A^1.5 (E s²)²,   E = R⁺ α,   s = e / (e + Σ e of previous words),   e = E / Σ E
 
     R is the relevance of regions and α the attention to them: what speaks for the word, where the
     captioner looked for it. The share s of a region is what the word has of it, if previous words
@@ -110,13 +110,13 @@ def _accent(targets: Targets, epsilon: float | None) -> Tensor:
 def _spread(accent: Tensor, evidence: Tensor, totals: Tensor) -> Tensor:
     """Maps `(B, N, h, w)` of positive numbers that add up to `totals` `(B, N)`.
 
-    Places are weighed by the cube of their regions' evidence `(B, N, rows, columns)`; within a
-    neighbourhood, pixels are by the square of how much they stand out.
+    Places are weighed by the square of their regions' evidence `(B, N, rows, columns)`; within a
+    neighbourhood, pixels are by a power of how much they stand out.
     """
-    # (Relative to the largest: the cubes of small numbers would vanish.)
+    # (Relative to the largest: the squares of small numbers would vanish.)
     largest = evidence.amax((2, 3), keepdim=True).clamp(min=1e-30)
-    weights = interpolate((evidence / largest).pow(3), (accent.shape[1], accent.shape[2]))
-    maps = accent.square()[:, None] * weights
+    weights = interpolate((evidence / largest).square(), (accent.shape[1], accent.shape[2]))
+    maps = accent.pow(1.5)[:, None] * weights
     return maps * (totals[..., None, None] / maps.sum((2, 3), keepdim=True).clamp(min=1e-30))
 
 
