@@ -13,7 +13,9 @@ import sightline
 from sightline.cli.caption import command as caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.pack import command as pack
+from sightline.checkpoint import load_config, load_encoder, load_model, save_checkpoint
 from sightline.data.scenes import make_scene_dataset, write_scenes
+from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
 
 
@@ -72,6 +74,22 @@ def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path
     result = CliRunner().invoke(pack, arguments)
     assert isinstance(result.exception, CheckpointError)
     assert "has another model, encoder or vocabulary than" in str(result.exception)
+
+
+def test_encoders_that_were_trained_are_averaged_too(checkpoint: Path, tmp_path: Path) -> None:
+    config = load_config(checkpoint)
+    model, _ = load_model(checkpoint, config)
+    trained = TrainableStages(load_encoder(checkpoint, config), "stage4")
+    weights = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
+    for name, moved in (("one", 0.0), ("other", 0.5)):
+        trained.load_state_dict({key: tensor + moved for key, tensor in weights.items()})
+        save_checkpoint(tmp_path / name, model, config, "# Ours", trainable=trained)
+    packed = tmp_path / "packed"
+    sources = [str(tmp_path / "one"), str(tmp_path / "other")]
+    assert CliRunner().invoke(pack, [*sources, "-o", str(packed)]).exit_code == 0
+    for name, tensor in load_file(packed / "encoder.safetensors").items():
+        assert torch.allclose(tensor.float(), weights[name] + 0.25, atol=1e-2)
+    assert sightline.load(packed).encoder.tuned is not None
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:

@@ -44,9 +44,8 @@ def pack_checkpoint(
     trainable = None
     if "tuned" in config:
         start = config["tuned"]["from"]
-        trainable = _mean(
-            [TrainableStages(load_encoder(path, config), start) for path in sources]
-        ).half()
+        encoders = [load_encoder(*each) for each in zip(sources, configs, strict=True)]
+        trainable = _mean([TrainableStages(encoder, start) for encoder in encoders]).half()
     classifier = load_classifier(source) if has_classifier(source) and len(sources) == 1 else None
     familiarity = load_familiarity(source) if len(sources) == 1 else None
     if card is None:
