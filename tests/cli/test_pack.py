@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 import sightline
+from sightline.checkpoint import load_config, load_encoder, load_model, save_checkpoint
 from sightline.cli.caption import command as caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.pack import command as pack
-from sightline.checkpoint import load_config, load_encoder, load_model, save_checkpoint
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
