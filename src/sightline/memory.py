@@ -5,8 +5,11 @@ import ctypes
 import gc
 import sys
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h numbers them
 _LARGE = 1 << 30
+# As malloc.h numbers them. Memory that threads have for themselves comes in heaps of 64 MB at most:
+# what is larger would be fetched and given back each time, so that all share one.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_SETTINGS = {_TRIM_THRESHOLD: _LARGE, _MMAP_THRESHOLD: _LARGE, _ARENA_MAX: 1}
 
 
 def keep_freed_memory() -> bool:
@@ -20,14 +23,11 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         return False
-    return all(mallopt(option, _LARGE) for option in (_MMAP_THRESHOLD, _TRIM_THRESHOLD))
+    return all(mallopt(option, value) for option, value in _SETTINGS.items())
 
 
 def give_back_freed_memory() -> None:
-    """Give the system what `keep_freed_memory` has kept, after something unusually large.
-
-    Every thread keeps its own: two that decoded a huge picture each would hold the room of both.
-    """
+    """Give the system what `keep_freed_memory` has kept, after something unusually large."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
