@@ -192,23 +192,26 @@ IN_WORDS = [
         ("bleu4", "bleu", "BLEU-4"),
         ("bleu1", "bleu", "BLEU-1"),
         ("rouge_l", "rouge-l", "ROUGE-L"),
+        ("chair", "chair", "CHAIRi"),
     ],
 )
 def test_the_reward_is_the_metrics_own_score_per_caption(name, metric, score):
     """Also where the references have words the vocabulary lacks (zebra, stone, street)."""
     texts = ["a dog runs over the field", "two cats on a wall", "a man"]
-    others = ["the wide green dog", "a wall", "a man runs on a dog"]
+    others = ["the wide green dog", "a dog on a wall", "a man runs on a dog"]
     vocabulary = Vocabulary(sorted({word for text in texts + others for word in text.split()}))
     pairs = zip(texts, others, strict=True)
     rows = [[[*vocabulary.encode(text), END] for text in pair] for pair in pairs]
     longest = max(len(row) for pair in rows for row in pair)
     padded = [[row + [PAD] * (longest - len(row)) for row in pair] for pair in rows]
-    reward = Reward({name: 2.0}, IN_WORDS, vocabulary, count_end=False)
+    weight = -2.0 if name == "chair" else 2.0
+    reward = Reward({name: weight}, IN_WORDS, vocabulary, count_end=False)
     ours = reward(torch.tensor(padded), torch.arange(3))
     references = [image.captions for image in IN_WORDS]
     for column, captions in enumerate((texts, others)):
         theirs = sightline.score(captions, references, [metric])[score]
-        assert ours[:, column].tolist() == pytest.approx(2 * theirs.per_image, rel=1e-6)
+        assert ours[:, column].tolist() == pytest.approx(weight * theirs.per_image, rel=1e-6)
+    assert ours.unique().numel() > 1
 
 
 def test_weights_add_up_and_the_end_counts_as_a_word():
@@ -233,6 +236,7 @@ def test_weights_add_up_and_the_end_counts_as_a_word():
     [
         ({"reward": {"cidre_d": 1}}, "no metric is called 'cidre_d'; did you mean 'cider_d'?"),
         ({"reward": {}}, "give a metric"),
+        ({"reward": {"cider_d": 1, "chair": 0.5}}, "give chair a weight below 0"),
         ({"samples": 1}, "samples: must be at least 2"),
         ({"temperature": 0}, "objective.temperature: must be above 0"),
         (

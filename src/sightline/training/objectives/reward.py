@@ -23,6 +23,7 @@ _SCORES = {
     "bleu4": ("bleu", "BLEU-4"),
     "rouge_l": ("rouge-l", "ROUGE-L"),
     "meteor": ("meteor", "METEOR"),
+    "chair": ("chair", "CHAIRi"),  # the share of a caption's objects that no reference names
 }
 REWARDS = ("cider_d", *_SCORES)
 
@@ -41,6 +42,10 @@ def check_weights(weights: dict[str, float]) -> None:
         if name not in REWARDS:
             hint = nearest(name, list(REWARDS))
             raise ConfigError(f"objective.reward: no metric is called '{name}'; {hint}")
+    if weights.get("chair", -1.0) >= 0:
+        raise ConfigError(
+            "objective.reward: give chair a weight below 0, as it is the share of made-up objects"
+        )
     check_metrics([_SCORES[name][0] for name in weights if name in _SCORES])
 
 
