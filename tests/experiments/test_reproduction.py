@@ -34,7 +34,7 @@ def test_each_stored_result_is_put_to_the_claim(one_claim, tmp_path):
     store(tmp_path / "coco", experiment="paper3-x", gain=2, data="coco")
     store(tmp_path / "scenes", experiment="paper3-x", gain=-1)
     page = to_page(collect(tmp_path), "command")
-    assert "Of 2 claims, 1 are reproduced, 1 are not, and 0 are not tested." in page
+    assert "Of 1 claims, 0 are reproduced, 0 are not, 1 are reproduced by some" in page
     assert "## Paper 3: Image-to-text" in page
     assert (
         r"| table 1 | A \| B. | *reproduced* | coco | 2. | [coco](experiments/coco/table.md) |"

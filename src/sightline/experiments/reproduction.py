@@ -34,10 +34,13 @@ which `sightline experiment` makes.
   are of small captioners that were trained for a short time.
 - *Not tested*: no run here can say, or seeds differ too much to tell.
 
+A claim that is put to several results may fare differently with each.
+
 A verdict is about the data that it names. Scenes are synthetic pictures of a few shapes, with some
 thirty words: a claim that fails there may hold for photographs, and the other way round.
 
-Of {total} claims, {reproduced} are reproduced, {against} are not, and {untested} are not tested.
+Of {total} claims, {reproduced} are reproduced, {against} are not, {mixed} are reproduced by some results but
+not by others, and {untested} are not tested.
 """
 
 
@@ -89,13 +92,18 @@ def _answers(
 
 def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:
     """The page; results are linked to below the folder `link`."""
-    verdicts = [row.answer.verdict for row in rows]
+    verdicts: dict[tuple[int | None, str, str], set[str]] = {}
+    for row in rows:
+        claim = paper_of(row.experiment.name), row.claim.place, row.claim.statement
+        verdicts.setdefault(claim, set()).add(row.answer.verdict)
+    fates = [of_claim - {"not tested"} for of_claim in verdicts.values()]
     page = _INTRODUCTION.format(
         command=command,
-        total=len(rows),
-        reproduced=verdicts.count("reproduced"),
-        against=verdicts.count("not reproduced"),
-        untested=verdicts.count("not tested"),
+        total=len(fates),
+        reproduced=fates.count({"reproduced"}),
+        against=fates.count({"not reproduced"}),
+        mixed=fates.count({"reproduced", "not reproduced"}),
+        untested=fates.count(set()),
     )
     # The papers' claims first, then ours.
     ordered = sorted(rows, key=lambda r: (paper_of(r.experiment.name) is None, r.experiment.name))

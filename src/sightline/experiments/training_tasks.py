@@ -125,9 +125,13 @@ def budget_of(recipe: Recipe) -> str:
 
     >>> budget_of(load_recipe("scenes/transformer", ["epochs=9"]))
     'transformer on 1,200 medium scenes, 9 epochs of cross_entropy'
+    >>> budget_of(load_recipe("coco_20000/transformer"))
+    'transformer on 20,000 pictures of coco, 2 epochs of cross_entropy'
     """
-    scenes = recipe.data.scenes
+    scenes, pictures = recipe.data.scenes, recipe.data.train_pictures
     count = "" if scenes is None else f"{scenes.train:,} "
+    if pictures is not None:
+        count = f"{pictures:,} pictures of "
     phases = ", then ".join(
         f"{_length(phase)} of {phase.objective['name']}" for phase in recipe.phases()
     )
