@@ -96,7 +96,7 @@ def draw_support(options: argparse.Namespace) -> Figure:
     panel.set_xlabel("support: how often a word with such scores is right")
     for verdict, colour in VERDICTS.items():
         panel.plot([], [], "o", color=colour, label=verdict)
-    panel.legend(loc="lower left", fontsize=8, frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     panel.spines[["top", "right"]].set_visible(False)
     return figure
 

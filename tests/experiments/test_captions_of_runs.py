@@ -16,7 +16,9 @@ from sightline.experiments import (
     paper0_table1,
     paper0_table2,
 )
-from sightline.experiments.scored import difference
+from sightline.experiments.estimate import Estimate
+from sightline.experiments.scored import average, difference
+from sightline.metrics.bleu import bleu
 from sightline.metrics.word_labels import wrong_words
 
 
@@ -71,8 +73,11 @@ def test_more_top_regions_on_the_object_are_better_grounded():
     assert paper0_figure1.grounds_better(data).verdict == "reproduced"
     off = {**data, "masks": {"r": 0.99}}
     assert paper0_figure1.grounds_better(off).verdict == "not tested"
-    same = paper0_figure1.conclude([top("p", True, True)] * 2, paper0_figure1.Options()).data
-    assert paper0_figure1.grounds_better(same).verdict == "not reproduced"
+    same = [top(picture, True, True) for picture in "pq"]
+    level = paper0_figure1.conclude(same, paper0_figure1.Options()).data
+    assert paper0_figure1.grounds_better(level).verdict == "not reproduced"
+    alone = paper0_figure1.conclude([top("p", False, True)], paper0_figure1.Options()).data
+    assert paper0_figure1.grounds_better(alone).verdict == "not tested"  # one picture with a box
     for record in records:
         del record["words"][0]["hits"]
     nothing = paper0_figure1.conclude(records, paper0_figure1.Options()).data
@@ -83,8 +88,7 @@ def test_more_top_regions_on_the_object_are_better_grounded():
 
 
 def test_cases_are_the_first_pictures_whose_captions_differ(aligned, plain, tmp_path):
-    data, table = run(tmp_path, "paper0-figure7", aligned, plain, "--set", "shown=2")
-    assert set(data["gains"]) == {"aligned_transformer-0 - transformer-0"}
+    _, table = run(tmp_path, "paper0-figure7", aligned, plain, "--set", "shown=2")
     assert "| transformer-0 | transformer | 4 | " in table
     records = [
         said(name, picture, caption, ["a dog"], image="" if picture != "late" else None)
@@ -111,9 +115,9 @@ def test_accurate_and_rich_are_both_needed():
             for seed in range(3)
         ]
         data = paper0_figure7.conclude(records, paper0_figure7.Options()).data
-        alone = {**data, "gains": {pair: g for pair, g in data["gains"].items() if "0 - " in pair}}
+        alone = {**data, "rows": {run: data["rows"][run] for run in ("new-0", "old-0", "old-1")}}
         answer = paper0_figure7.is_more_accurate_and_richer(alone)
-        assert answer.sentence.startswith("1 of at least 3 runs of each were compared. new-0 - old")
+        assert answer.sentence.startswith("1 of at least 3 runs of each were compared. With align")
         return paper0_figure7.is_more_accurate_and_richer(data).verdict
 
     assert verdict("a red dog", "a cat") == "reproduced"
@@ -128,20 +132,40 @@ def test_rows_and_what_alignment_gains(aligned, plain, tmp_path):
     metrics = ("--set", "metrics=[bleu, cider-d]")
     data, table = run(tmp_path, "paper0-table1", aligned, plain, *metrics)
     assert "| run | model | BLEU-1 | BLEU-2 | BLEU-3 | BLEU-4 | CIDEr-D |" in table
-    (gains,) = data["aligned_gains"].values()
-    assert gains["CIDEr-D"]["count"] == 4
     assert paper0_table1.Options().metrics[-1] == "spice-spacy"  # ours, which its name says
-    alone = {"aligned_gains": {}}
-    assert paper0_table1.aligned_is_best(alone).verdict == "not tested"
-    ahead = {"mean": 0.1, "low": 0.05, "high": 0.2, "count": 9}
-    pair = dict.fromkeys(("BLEU-4", "METEOR", "CIDEr-D"), ahead)
-    alone = paper0_table1.aligned_is_best({"aligned_gains": {"a - b": pair}})
+    alone = paper0_table1.aligned_is_best(data)
     assert alone.verdict == "not tested"  # another seed may say otherwise
-    pairs = {f"a{n} - b{n}": pair for n in range(3)}
-    assert paper0_table1.aligned_is_best({"aligned_gains": pairs}).verdict == "reproduced"
-    pair["METEOR"] = {**ahead, "low": -0.01}
-    answer = paper0_table1.aligned_is_best({"aligned_gains": pairs})
-    assert answer.verdict == "not reproduced"
+    gap = data["rows"]["aligned_transformer-0"]["BLEU-4"]["mean"]
+    gap -= data["rows"]["transformer-0"]["BLEU-4"]["mean"]
+    assert f"aligned_transformer - transformer: {100 * gap:+.1f} points of BLEU-4" in alone.sentence
+
+
+def scored(aligned, plain, pictures=(9, 9)):
+    """Data of runs that have each of these values in all scores."""
+    names, rows, models = ("BLEU-4", "METEOR", "CIDEr-D"), {}, {}
+    for model, values, count in zip(
+        ("aligned_transformer", "transformer"), (aligned, plain), pictures, strict=True
+    ):
+        for seed, value in enumerate(values):
+            score = Estimate(value, value - 1, value + 1, count).to_json()
+            rows[f"{model} - {seed}"] = dict.fromkeys(names, score)
+            models[f"{model} - {seed}"] = model
+    return {"rows": rows, "models": models}
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        (scored([3.0, 3.1, 3.2], [1.0, 1.1, 1.2]), "reproduced"),
+        (scored([1.0, 1.1, 1.2], [3.0, 3.1, 3.2]), "not reproduced"),
+        (scored([1.0, 2.0, 3.0], [0.9, 1.9, 2.9]), "not tested"),  # within what seeds differ by
+        (scored([3.0, 3.1], [1.0, 1.1, 1.2]), "not tested"),
+        (scored([3.0, 3.1, 3.2], [1.0, 1.1, 1.2], (9, 8)), "not tested"),  # other pictures
+        (scored([3.0, 3.1, 3.2], []), "not tested"),
+    ],
+)
+def test_captioners_are_compared_over_their_runs(data, verdict):
+    assert paper0_table1.aligned_is_best(data).verdict == verdict
 
 
 def test_an_ensemble_and_its_file_for_a_test_server(make_run, tmp_path):
@@ -236,4 +260,21 @@ def test_pictures_of_which_nothing_is_known_say_nothing():
     other = wrong_words(["a cat", "a cat"], [["a cat"], ["a cat"]])
     assert np.isnan(one.per_image[1])
     assert difference(one, other).mean == 1
-    assert difference(one, other).count == 1
+
+
+def test_a_difference_is_that_of_the_scores_of_the_table():
+    references = [["a red dog runs"], ["a cat sleeps on a mat"], ["two birds"]]
+    one, other = (
+        bleu(captions, references)[0]
+        for captions in (
+            ["a red dog", "a cat sleeps on the mat", "a bird"],
+            ["a dog runs", "a mat", "two birds"],
+        )
+    )
+    assert difference(one, other).mean == one.corpus - other.corpus
+    assert difference(one, other).mean != np.mean(one.per_image - other.per_image)
+    both = average([one, other])
+    weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]])
+    expected = (one.resampled(weights) + other.resampled(weights)) / 2
+    assert both.resampled(weights).tolist() == expected.tolist()
+    assert both.corpus == both.resampled(np.ones(3))

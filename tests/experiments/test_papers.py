@@ -14,6 +14,12 @@ from sightline.encoders.encoder import create_encoder
 from sightline.errors import ConfigError, DataError
 from sightline.experiments import paper2_figure4, paper4_table2, paper4_table3, paper4_table5
 from sightline.experiments.arms_table import compare_arms, gains_in
+from sightline.experiments.estimate import (
+    Estimate,
+    estimate,
+    estimate_difference,
+    estimate_gap,
+)
 from sightline.experiments.experiment import Subject
 from sightline.experiments.paper4_table2 import above_random, stop_words_depend_more
 from sightline.experiments.registry import find_experiment
@@ -128,12 +134,15 @@ def test_ablations_are_counted_by_kind_and_paired_with_random_ones():
 
 
 def test_a_handful_of_pictures_decides_nothing():
-    data = {"positive": {"r": {k: one(v) for k, v in (("right", 0.9), ("wrong", 0.1))}}}
+    shares = {"right": one(0.9), "wrong": one(0.1), "right - wrong": one(0.8)}
+    data = {"positive": {"r": shares}}
     (claim,) = find_experiment("paper4-figure5").claims
     assert claim.test({**data, "pictures": {"r": 100}}).verdict == "reproduced"
     few = claim.test({**data, "pictures": {"r": 99}})
     assert few.verdict == "not tested"
     assert few.sentence.startswith("99 pictures are too few to decide. r: 10.0")
+    alike = {"r": {**shares, "right - wrong": {**one(0.8), "low": -0.1}}}
+    assert claim.test({"positive": alike, "pictures": {}}).verdict == "not reproduced"
 
 
 def one(mean):
@@ -300,6 +309,36 @@ def test_arms_are_recipes_that_can_be_trained_and_differ_in_one_thing(name, tmp_
         )
 
 
+def test_scores_of_the_same_words_are_compared_word_by_word():
+    """Alone each AUC is uncertain; that one is above the other is not."""
+    draw = np.random.default_rng(0)
+    records = []
+    for n in range(200):
+        right = bool(n % 2)
+        clear, noise = right * 0.8 + draw.normal(), 0.3 * draw.normal()
+        scores = {"L.": clear, "attention max": clear + noise - 0.3 * right}
+        word = {"word": "dog", "right": right, "scores": scores}
+        records.append({"run": "r", "model": "m", "picture": str(n), "words": [word]})
+    data = paper4_table3.conclude(records, paper4_table3.Options()).data
+    row = {name: Estimate.from_json(value) for name, value in data["rows"]["r"].items()}
+    assert row["L."].low < row["attention max"].high
+    lead = Estimate.from_json(data["leads"]["r"]["L. - attention max"])
+    assert lead.mean == pytest.approx(row["L."].mean - row["attention max"].mean)
+    (claim, *_) = find_experiment("paper4-table3").claims
+    assert claim.test({**data, "pictures": {"r": 200}}).verdict == "reproduced"
+
+
+def test_one_picture_has_no_interval():
+    assert not estimate([1.0, 1.0], ["a", "a"]).bounded
+    assert estimate([1.0, 1.0], ["a", "b"]).bounded
+    assert not estimate_difference([1.0], ["a"], [0.0], ["a"]).bounded
+    assert not estimate_gap([1.0], [0.0, 0.1]).bounded
+    # What two groups of words owe to their picture does not count as doubt.
+    values, pictures = [0.0, 5.0, 9.0], ["a", "b", "c"]
+    more = estimate_difference([value + 1 for value in values], pictures, values, pictures)
+    assert [more.low, more.mean, more.high] == pytest.approx([1, 1, 1])
+
+
 def test_a_gain_counts_if_seeds_agree_and_two_seeds_say_nothing():
     def record(arm, seed, value):
         scores = {"BLEU-4": value, "CHAIRi": None}
@@ -323,4 +362,4 @@ def test_a_gain_counts_if_seeds_agree_and_two_seeds_say_nothing():
     two = compare_arms([r for r in records if r["seed"] < 2], [("new", "old")])
     answer = gains_in(two.data, "new - old", "BLEU-4")
     assert answer.verdict == "not tested"
-    assert answer.sentence.startswith("2 of at least 3 seeds were trained. new - old: +10.0")
+    assert answer.sentence.startswith("2 of at least 3 runs of each were compared. new - old: +1")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sightline.experiments.claims import Answer
+from sightline.experiments.claims import Answer, tell
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Findings, Record
 from sightline.experiments.scored import mark
-from sightline.experiments.training_tasks import arms_of, gain, of_arm, score_of, tell
+from sightline.experiments.training_tasks import arms_of, gain, of_arm, score_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,4 +79,4 @@ def gains_in(data: dict[str, Any], pair: str, name: str, claimed: float = 0.0) -
     value = Estimate.from_json(data["gains"][pair][name])
     seeds = f"{value.count} seed{'s' * (value.count != 1)}"
     sentence = f"{pair}: {value.show(100, sign='+')} points of {name}, {seeds}."
-    return tell(value, sentence, claimed)
+    return tell([value], sentence, claimed)

@@ -10,7 +10,7 @@ from sightline.captioner import Captioner
 from sightline.captions import NOT_SUPPORTED, Caption
 from sightline.data.dataset import CaptionedImage, captions_of
 from sightline.errors import DataError
-from sightline.experiments.estimate import estimate, to_markdown
+from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Subject, Task
 from sightline.kept_records import Record
 from sightline.metrics.auc import auc
@@ -177,10 +177,7 @@ def _columns(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _show(value: dict[str, Any] | None) -> str:
     """A share in percent with its interval; of an AUC, too."""
-    if value is None or value["mean"] is None:
-        return "-"
-    mean, low, high = (f"{100 * value[name]:.1f}" for name in ("mean", "low", "high"))
-    return f"{mean} ({low} to {high})"
+    return "-" if value is None else Estimate.from_json({"count": 1, **value}).show(100)
 
 
 def _draw(data: dict[str, Any]) -> Any:

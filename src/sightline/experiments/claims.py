@@ -4,9 +4,11 @@ An experiment states its claims where it is defined. `sightline reproduction` pu
 finished experiments to all of them, and makes one page of the answers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from sightline.experiments.estimate import Estimate
 
 Verdict = Literal["reproduced", "not reproduced", "not tested"]
 
@@ -32,18 +34,24 @@ FEWEST_SEEDS = 3
 """Runs of a captioner below which it is not called better than another: seeds differ, too."""
 
 
-def on_several_runs(answer: Answer, pairs: Iterable[str]) -> Answer:
-    """The answer to a claim about captioners, where `pairs` of runs, "one - other", are enough.
+def tell(gains: Sequence[Estimate], sentence: str, claimed: float = 0.0) -> Answer:
+    """The answer to a claim that runs gain something, in all these respects, over others.
 
-    >>> on_several_runs(decide(True, "+3."), ["a-0 - b-0"])
-    Answer(verdict='not tested', sentence='1 of at least 3 runs of each were compared. +3.')
+    A gain is there if its whole interval over runs is above nothing, and is not there if all of it
+    is below what is `claimed`. Runs that leave both possible do not tell.
+
+    >>> tell([Estimate(0.1, -0.4, 0.6, 3)], "+10 points.", claimed=0.05).verdict
+    'not tested'
     """
-    sides = list(zip(*(pair.split(" - ") for pair in pairs), strict=True))
-    fewest = min((len(set(side)) for side in sides), default=FEWEST_SEEDS)
-    if fewest >= FEWEST_SEEDS or answer.verdict == "not tested":
-        return answer
-    few = f"{fewest} of at least {FEWEST_SEEDS} runs of each were compared."
-    return untested(f"{few} {answer.sentence}")
+    fewest = min(gain.count for gain in gains)
+    if fewest < FEWEST_SEEDS:
+        few = f"{fewest} of at least {FEWEST_SEEDS} runs of each were compared."
+        return untested(f"{few} {sentence}")
+    if any(gain.high <= claimed and not gain.above(0) for gain in gains):
+        return decide(False, sentence)
+    if not all(gain.above(0) for gain in gains):
+        return untested(f"Seeds differ too much to tell. {sentence}")
+    return decide(True, sentence)
 
 
 def decide(holds: bool, sentence: str) -> Answer:

@@ -32,11 +32,20 @@ class Estimate:
         mean, low, high = (
             f"{factor * number:{sign}.{digits}f}" for number in (self.mean, self.low, self.high)
         )
-        return mean if np.isnan(self.low) else f"{mean} ({low} to {high})"
+        return f"{mean} ({low} to {high})" if self.bounded else mean
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is an interval: not of one picture or seed."""
+        return not np.isnan(self.low)
 
     def above(self, bound: float = 0.0) -> bool:
         """Whether the whole interval is."""
         return self.low > bound  # (never, where there is none)
+
+    def below(self, bound: float = 0.0) -> bool:
+        """Whether the whole interval is."""
+        return self.high < bound
 
     def __neg__(self) -> "Estimate":
         """
@@ -71,16 +80,42 @@ def estimate(values: Sequence[float], pictures: Sequence[Hashable]) -> Estimate:
     >>> estimate([0.0, 0.0, 1.0], ["a", "a", "b"])
     Estimate(mean=0.3333333333333333, low=0.0, high=1.0, count=3)
     """
-    if not values:
+    return _estimate([(values, pictures)])
+
+
+def estimate_difference(
+    values: Sequence[float],
+    pictures: Sequence[Hashable],
+    others: Sequence[float],
+    of_others: Sequence[Hashable],
+) -> Estimate:
+    """How much higher the mean of some values is than that of others of the same pictures.
+
+    Both are drawn with their picture, so that what is common to them does not widen the interval.
+
+    >>> estimate_difference([1.0, 3.0], ["a", "b"], [0.0, 2.0], ["a", "b"])
+    Estimate(mean=1.0, low=1.0, high=1.0, count=2)
+    """
+    return _estimate([(values, pictures), (others, of_others)])
+
+
+def _estimate(groups: Sequence[tuple[Sequence[float], Sequence[Hashable]]]) -> Estimate:
+    """The mean of the first group, minus that of the second if there is one."""
+    count = min(len(values) for values, _ in groups)
+    if not count:
         return Estimate(np.nan, np.nan, np.nan, 0)
-    numbers = {picture: number for number, picture in enumerate(dict.fromkeys(pictures))}
-    statistics = np.zeros((len(numbers), 2))
-    for value, picture in zip(values, pictures, strict=True):
-        statistics[numbers[picture]] += value, 1
-    score = Score(
-        "mean", float(np.mean(values)), _ratio(statistics), statistics=statistics, combine=_ratio
-    )
-    return Estimate(score.corpus, *interval(score), len(values))
+    named = dict.fromkeys(picture for _, pictures in groups for picture in pictures)
+    numbers = {picture: number for number, picture in enumerate(named)}
+    statistics = np.zeros((len(numbers), 2 * len(groups)))
+    for group, (values, pictures) in enumerate(groups):
+        for value, picture in zip(values, pictures, strict=True):
+            statistics[numbers[picture], 2 * group : 2 * group + 2] += value, 1
+    mean = float(_means(statistics.sum(0)))
+    if len(numbers) == 1:  # other pictures may say anything
+        return Estimate(mean, np.nan, np.nan, count)
+    per_picture = np.full(len(numbers), np.nan)
+    score = Score("mean", mean, per_picture, statistics=statistics, combine=_means)
+    return Estimate(mean, *interval(score), count)
 
 
 # Student's t at 97.5 %, for 1, 2, … degrees of freedom; beyond them, within 1 % of the last.
@@ -103,6 +138,29 @@ def estimate_seeds(values: Sequence[float]) -> Estimate:
         return Estimate(mean, np.nan, np.nan, 1)
     bound = _STUDENT[min(count - 1, len(_STUDENT)) - 1] * float(np.std(values, ddof=1))
     bound /= count**0.5
+    return Estimate(mean, mean - bound, mean + bound, count)
+
+
+def estimate_gap(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """How much higher the mean of some runs is than that of others, with Welch's interval.
+
+    `count` is that of the fewer runs; where there is one of either, there is no interval.
+
+    >>> estimate_gap([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).show(digits=2)
+    '2.00 (-0.48 to 4.48)'
+    """
+    count = min(len(ours), len(theirs))
+    if not count:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    mean = float(np.mean(ours) - np.mean(theirs))
+    if count == 1:
+        return Estimate(mean, np.nan, np.nan, 1)
+    errors = [float(np.var(values, ddof=1)) / len(values) for values in (ours, theirs)]
+    freedom = sum(
+        error**2 / (len(values) - 1) for error, values in zip(errors, (ours, theirs), strict=True)
+    )
+    degrees = int(sum(errors) ** 2 / freedom) if freedom else len(_STUDENT)
+    bound = _STUDENT[min(degrees, len(_STUDENT)) - 1] * sum(errors) ** 0.5
     return Estimate(mean, mean - bound, mean + bound, count)
 
 
@@ -131,9 +189,12 @@ def error_bars(values: Sequence[Estimate], factor: float = 1.0) -> list[list[flo
     ]
 
 
-def _ratio(statistics: Floats) -> Floats:
-    """Sums over counts, of rows `(..., 2)`."""
-    return np.asarray(statistics[..., 0] / statistics[..., 1])
+def _means(statistics: Floats) -> Floats:
+    """Sums over counts of rows `(..., 2)`; of rows `(..., 4)`, the difference of two such means."""
+    # (A draw may have no value of a group.)
+    with np.errstate(invalid="ignore"):
+        means = statistics[..., 0::2] / statistics[..., 1::2]
+    return np.asarray(means[..., 0] - means[..., 1] if means.shape[-1] > 1 else means[..., 0])
 
 
 def to_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

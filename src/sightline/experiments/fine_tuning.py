@@ -75,7 +75,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
     cells = [
         [step, *(of[name].show(100, sign="+") for name in names)] for step, of in changes.items()
     ]
-    below = to_markdown(["change, mean over pictures", *names], cells)
+    below = to_markdown(["change", *names], cells)
     return Findings(f"{findings.table}\n{below}", findings.figure, findings.data)
 
 

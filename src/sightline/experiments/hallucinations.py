@@ -8,7 +8,7 @@ import numpy as np
 from sightline.data.dataset import CaptionedImage
 from sightline.experiments.captioned import by_right, by_run, label_caption, words_of, wrong_cells
 from sightline.experiments.claims import Answer, decide_all
-from sightline.experiments.estimate import Estimate, to_markdown
+from sightline.experiments.estimate import Estimate, estimate_difference, to_markdown
 from sightline.experiments.experiment import Record, Subject
 from sightline.experiments.gallery import keep_heatmap, keep_picture
 from sightline.explanation import Explanation
@@ -77,11 +77,17 @@ def tabulate(records: Sequence[Record]) -> tuple[str, dict[str, Any], list[Recor
     """The table, its numbers, and the wrong words with all that can be drawn of them."""
     rows, numbers, cells = [], {}, []
     for run, of_run in by_run(records).items():
-        shares = by_right(words_of(of_run), lambda word: word["positive"])
+        words = words_of(of_run)
+        shares = by_right(words, lambda word: word["positive"])
         rows.append(
             [run, *(f"{share.show(100)}, {share.count} words" for share in shares.values())]
         )
+        groups: list[list[Any]] = []
+        for right in (True, False):
+            chosen = [word for word in words if word["right"] == right]
+            groups += [word["positive"] for word in chosen], [word["picture"] for word in chosen]
         numbers[run] = {kind: share.to_json() for kind, share in shares.items()}
+        numbers[run]["right - wrong"] = estimate_difference(*groups).to_json()
         cells += wrong_cells(run, of_run)
     header = ["run", "relevance of regions that is positive (%), right words", "wrong words"]
     return to_markdown(header, rows), numbers, cells
@@ -94,5 +100,6 @@ def mostly_negative(data: dict[str, Any]) -> Answer:
         right, wrong = (Estimate.from_json(shares[kind]) for kind in ("right", "wrong"))
         if wrong.count:
             words = f"{run}: {wrong.show(100)} % positive, of right words {right.show(100)} %"
-            parts.append((wrong.high < 0.5 and wrong.high < right.low, words))
+            less = Estimate.from_json(shares["right - wrong"]).above(0)
+            parts.append((wrong.below(0.5) and less, words))
     return decide_all(parts, "No word of these captions is wrong by the references.")

@@ -147,9 +147,9 @@ def grounds_better(data: dict[str, Any]) -> Answer:
             f"{gain.show(100, sign='+')} points after",
         )
         for row, gain in rows
-        if gain.count
+        if gain.bounded
     ]
-    return decide_all(parts, "No word of these captions names something with a box.")
+    return decide_all(parts, "Too few words of these captions name something with a box.")
 
 
 EXPERIMENT = Experiment(

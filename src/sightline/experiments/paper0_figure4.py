@@ -55,7 +55,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
         rows.append(row)
     best = max(rows, key=lambda row: row["dev"].mean)
     ends = {
-        end: gain(records, best["arm"], end, "dev", "CIDEr-D").to_json()
+        end: gain(records, best["arm"], end, "test", "CIDEr-D").to_json()
         for end in (names[0], names[-1])
         if end != best["arm"]
     }

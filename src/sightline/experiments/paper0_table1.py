@@ -12,7 +12,7 @@ from sightline.experiments.captioned import every_picture, on_enough, say
 from sightline.experiments.claims import Answer, Claim
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import ScoreOptions
-from sightline.experiments.scored import estimate_rows, findings_of, gains_of, is_ahead, score_runs
+from sightline.experiments.scored import estimate_rows, findings_of, is_ahead, score_runs
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
 
 def conclude(records: Sequence[Record], options: Options) -> Findings:
     scores = score_runs(records, options.metrics)
-    gains = gains_of(scores, records, "aligned_transformer")
-    return findings_of(estimate_rows(scores), records, aligned_gains=gains)
+    return findings_of(estimate_rows(scores), records)
 
 
 def aligned_is_best(data: dict[str, Any]) -> Answer:
     nothing = "No run with alignment was compared with one of another model."
-    return is_ahead(data["aligned_gains"], ["BLEU-4", "METEOR", "CIDEr-D"], nothing)
+    names = ["BLEU-4", "METEOR", "CIDEr-D"]
+    return is_ahead(data, names, nothing, "aligned_transformer")
 
 
 EXPERIMENT = Experiment(

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sightline.captioner import Captioner
 from sightline.data.dataset import CaptionedImage
 from sightline.errors import ConfigError
 from sightline.experiments.captioned import by_run, every_picture, say
 from sightline.experiments.claims import Answer, Claim, untested
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import no_pictures
 from sightline.experiments.options import ScoreOptions
 from sightline.experiments.scored import (
     Scores,
+    average,
+    difference,
     estimate_rows,
     findings_of,
     models_of,
@@ -85,14 +85,12 @@ def _without_references(records: Sequence[Record]) -> Findings:
 
 
 def above_members(scores: Scores) -> dict[str, Any]:
-    """How much more the ensemble scores than the mean of its members, picture by picture."""
+    """How much more the ensemble scores than its members do on average."""
     members = [of_run for run, of_run in scores.items() if run != ENSEMBLE]
-    gains = {}
-    for name, score in scores[ENSEMBLE].items():
-        mean = np.mean([of_run[name].per_image for of_run in members], axis=0)
-        more = (score.per_image - mean).tolist()
-        gains[name] = estimate(more, range(len(more))).to_json()
-    return gains
+    return {
+        name: difference(score, average([of_run[name] for of_run in members])).to_json()
+        for name, score in scores[ENSEMBLE].items()
+    }
 
 
 def needs_the_server(data: dict[str, Any]) -> Answer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.config import require_at_least
-from sightline.experiments.claims import Answer, Claim, untested
+from sightline.experiments.claims import Answer, Claim, tell, untested
 from sightline.experiments.estimate import (
     Estimate,
     error_bars,
@@ -20,7 +20,6 @@ from sightline.experiments.training_tasks import (
     gain,
     of_arm,
     score_of,
-    tell,
 )
 from sightline.experiments.transformer_words import outside
 
@@ -126,7 +125,7 @@ def beats_plain(fusion: str) -> Callable[[dict[str, Any]], Answer]:
         if reason := outside({fusion: mask}):
             return untested(reason)
         return tell(
-            above,
+            [above],
             f"CIDEr-D on {split} is {above.show(100, sign='+')} against no alignment, paired over "
             f"{above.count} seeds (mean mask {mask:.2f}).",
             claimed=GAINS[fusion] / 100,
@@ -143,9 +142,7 @@ def gate_is_best(data: dict[str, Any]) -> Answer:
         return untested(reason)
     more = {other: Estimate.from_json(of[split]) for other, of in data["gate_above"].items()}
     words = ", ".join(f"{e.show(100, sign='+')} against {other}" for other, e in more.items())
-    # One that is surely above the gate decides; else the one that the gate beats the least surely.
-    worst = min(more.values(), key=lambda e: (e.high > 0, e.low))
-    return tell(worst, f"CIDEr-D of the gate on {split}, paired by seed: {words}.")
+    return tell([*more.values()], f"CIDEr-D of the gate on {split}, paired by seed: {words}.")
 
 
 EXPERIMENT = Experiment(

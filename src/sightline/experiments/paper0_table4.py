@@ -113,12 +113,12 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
     for record in records:
         first, second = record["systems"]
         for question, of in record["questions"].items():
-            net = _estimate(of["net"])
+            net = Estimate.from_json(of["net"])
             rows.append(
                 [
                     record["study"],
                     question,
-                    *(_estimate(of[name]).show(100) for _, name in _OUTCOMES),
+                    *(Estimate.from_json(of[name]).show(100) for _, name in _OUTCOMES),
                     net.show(100, sign="+"),
                     _preferred(net, first, second),
                     _alpha(of["alpha"]),
@@ -141,10 +141,6 @@ def _published(question: str) -> list[str]:
     losses, ties, wins = PUBLISHED[question]
     shares = [f"{share:.1f}" for share in (wins, ties, losses)]
     return [*shares, f"{wins - losses:+.1f}", "A² Transformer"]
-
-
-def _estimate(record: Record) -> Estimate:
-    return Estimate(record["mean"], record["low"], record["high"], record["count"])
 
 
 def _preferred(net: Estimate, first: str, second: str) -> str:
@@ -232,10 +228,12 @@ def _people_prefer_alignment(data: dict[str, Any]) -> Answer:
     for record in data["studies"]:
         first, second = record["systems"]
         if "aligned" in first and "transformer" in second and "aligned" not in second:
-            nets = {name: _estimate(of["net"]) for name, of in record["questions"].items()}
+            nets = {name: Estimate.from_json(of["net"]) for name, of in record["questions"].items()}
             said = "; ".join(f"{name} {net.show(100, sign='+')}" for name, net in nets.items())
+            if not all(net.bounded for net in nets.values()):
+                return untested(f"Too few pictures were rated. Wins minus losses: {said} points.")
             return decide(
-                all(net.low > 0 for net in nets.values()), f"Wins minus losses: {said} points."
+                all(net.above(0) for net in nets.values()), f"Wins minus losses: {said} points."
             )
     return untested("No people have compared these two captioners here.")
 

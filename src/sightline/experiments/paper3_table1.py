@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.experiments.claims import Answer, Claim
+from sightline.experiments.claims import Answer, Claim, tell
 from sightline.experiments.estimate import Estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.scored import mark
@@ -13,7 +13,6 @@ from sightline.experiments.training_tasks import (
     arms_of,
     gain,
     score_of,
-    tell,
 )
 
 SPATIAL, PLAIN, SOFT = "spatial", "without-d_len", "soft-attention"
@@ -49,7 +48,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
         ],
     )
     gains = {
-        other: gain(records, SPATIAL, other, "dev", "CIDEr-D").to_json() for other in (PLAIN, SOFT)
+        other: gain(records, SPATIAL, other, "test", "CIDEr-D").to_json() for other in (PLAIN, SOFT)
     }
     return Findings(table, _draw(rows), {"rows": rows_to_json(rows), "spatial_above": gains})
 
@@ -68,8 +67,8 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Any:
 
 def _answer(data: dict[str, Any], other: str, sign: int) -> Answer:
     above = Estimate.from_json(data["spatial_above"][other])
-    sentence = f"CIDEr-D on dev is {above.show(100, sign='+')} against {other}"
-    return tell(above if sign > 0 else -above, f"{sentence}, paired over {above.count} seeds.")
+    sentence = f"CIDEr-D on test is {above.show(100, sign='+')} against {other}"
+    return tell([above if sign > 0 else -above], f"{sentence}, paired over {above.count} seeds.")
 
 
 EXPERIMENT = Experiment(

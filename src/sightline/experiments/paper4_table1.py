@@ -11,7 +11,6 @@ from sightline.experiments.options import ScoreOptions
 from sightline.experiments.scored import (
     estimate_rows,
     findings_of,
-    gains_of,
     is_ahead,
     score_runs,
     spoken,
@@ -48,14 +47,13 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             idf=options.idf,
         )
         scores[run] = {f.name: f, **scores[run]}
-    gains = gains_of(scores, records, "grid_td", "adaptive_attention")
-    return findings_of(estimate_rows(scores), records, grid_td_gains=gains)
+    return findings_of(estimate_rows(scores), records)
 
 
 def grid_is_ahead(data: dict[str, Any]) -> Answer:
     """On CIDEr."""
     nothing = "No run of grid-TD was compared with one of adaptive attention."
-    return is_ahead(data["grid_td_gains"], ["CIDEr"], nothing)
+    return is_ahead(data, ["CIDEr"], nothing, "grid_td", "adaptive_attention")
 
 
 EXPERIMENT = Experiment(

@@ -20,7 +20,7 @@ from sightline.experiments.claims import Answer, Claim, decide_all
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import MethodOptions
-from sightline.experiments.scored import estimated, findings_of
+from sightline.experiments.scored import difference, estimated, findings_of
 from sightline.explanation import Explanation
 from sightline.metrics.auc import auc
 
@@ -31,6 +31,10 @@ class Options(MethodOptions):
 
     methods: tuple[str, ...] = ("lrp", "guided_grad_cam", "attention")
     said_more_than: int = 50
+
+
+COMPARED = (("L.", "attention max"), ("L.", "G.-abs"), ("G.-abs", "1 - beta"))
+"""Scores that the paper orders, the better one first."""
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
@@ -74,6 +78,7 @@ def scores_of(why: Explanation) -> dict[str, float]:
 
 def conclude(records: Sequence[Record], options: Options) -> Findings:
     rows: dict[str, dict[str, Estimate]] = {}
+    leads: dict[str, dict[str, Any]] = {}
     counts = {}
     for run, of_run in by_run(records).items():
         words = words_of(of_run)
@@ -88,24 +93,32 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             )
         numbers = {name: n for n, name in enumerate(dict.fromkeys(w["picture"] for w in words))}
         pictures = [numbers[word["picture"]] for word in words]
-        rows[run] = {
-            name: estimated(auc([word["scores"][name] for word in words], right, pictures, name))
+        areas = {
+            name: auc([word["scores"][name] for word in words], right, pictures)
             for name in words[0]["scores"]
         }
+        rows[run] = {name: estimated(area) for name, area in areas.items()}
+        leads[run] = {
+            f"{high} - {low}": difference(areas[high], areas[low]).to_json()
+            for high, low in COMPARED
+            if high in areas and low in areas
+        }
         counts[run] = {"right": sum(right), "wrong": len(right) - sum(right)}
-    return findings_of(rows, records, words=counts)
+    return findings_of(rows, records, words=counts, leads=leads)
 
 
 def _ordered(data: dict[str, Any], high: str, low: str) -> Answer:
     parts = []
     for run, row in data["rows"].items():
-        if high in row and low in row:
+        if f"{high} - {low}" in data["leads"][run]:
             one, other = Estimate.from_json(row[high]), Estimate.from_json(row[low])
+            lead = Estimate.from_json(data["leads"][run][f"{high} - {low}"])
             words = (
-                f"{run}: {high} {one.show(digits=2)}, {low} {other.show(digits=2)} "
+                f"{run}: {high} {one.mean:.2f}, {low} {other.mean:.2f}, "
+                f"difference {lead.show(digits=2, sign='+')} "
                 f"({data['words'][run]['right']} right words, {data['words'][run]['wrong']} wrong)"
             )
-            parts.append((one.low > other.high, words))
+            parts.append((lead.above(0), words))
     return decide_all(parts, f"No captioner here has both {high} and {low}.")
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sightline.experiments.arms_table import compare_arms
-from sightline.experiments.claims import Answer, Claim
+from sightline.experiments.claims import Answer, Claim, tell
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
-from sightline.experiments.training_tasks import TrainingOptions, tell
+from sightline.experiments.training_tasks import TrainingOptions
 
 BEFORE, CONTROL, TREATED = "before", "control", "lrp-inference"
 
@@ -63,7 +63,7 @@ def maintains(data: dict[str, Any]) -> Answer:
     gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["CIDEr-D"])
     points = gain.show(100, sign="+")
     sentence = f"{points} points of CIDEr-D against the control, {gain.count} seeds."
-    return tell(replace(gain, low=gain.low + 0.005, high=gain.high + 0.005), sentence)
+    return tell([replace(gain, low=gain.low + 0.005, high=gain.high + 0.005)], sentence)
 
 
 def hallucinates_less(data: dict[str, Any]) -> Answer:
@@ -72,7 +72,7 @@ def hallucinates_less(data: dict[str, Any]) -> Answer:
         f"{gain.show(100, sign='+')} points of content words that no reference says, against "
         f"the control, {gain.count} seeds."
     )
-    return tell(-gain, sentence)
+    return tell([-gain], sentence)
 
 
 EXPERIMENT = Experiment(

@@ -39,8 +39,8 @@ A claim that is put to several results may fare differently with each.
 A verdict is about the data that it names. Scenes are synthetic pictures of a few shapes, with some
 thirty words: a claim that fails there may hold for photographs, and the other way round.
 
-Of {total} claims, {reproduced} are reproduced, {against} are not, {mixed} are reproduced by some results but
-not by others, and {untested} are not tested.
+Of {total} claims, {reproduced} are reproduced, {against} are not, {mixed} are reproduced by some
+results but not by others, and {untested} are not tested.
 """
 
 

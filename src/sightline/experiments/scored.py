@@ -1,17 +1,18 @@
 """Rows of a table of scores: the captions of each run against their references."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sightline.errors import DataError
 from sightline.experiments.captioned import by_run
-from sightline.experiments.claims import Answer, decide_all, on_several_runs
-from sightline.experiments.estimate import Estimate, error_bars, estimate, to_markdown
+from sightline.experiments.claims import Answer, tell, untested
+from sightline.experiments.estimate import Estimate, error_bars, estimate_gap, to_markdown
 from sightline.experiments.experiment import Findings, Record
-from sightline.metrics.bootstrap import interval
-from sightline.metrics.score import Score
+from sightline.metrics.bootstrap import compare, interval
+from sightline.metrics.score import Floats, Score
 from sightline.metrics.scoring import score
 
 if TYPE_CHECKING:
@@ -53,43 +54,59 @@ def estimate_rows(scores: Scores) -> Rows:
 
 
 def difference(one: Score, other: Score) -> Estimate:
-    """How much more one run's mean score per picture is, the same pictures for both.
+    """How much higher one score is than another, over the same pictures."""
+    found = compare(one, other)
+    return Estimate(found.difference, found.low, found.high, len(one.per_image))
 
-    A picture for which either is not defined says nothing: a caption without content words has no
-    share of wrong ones.
+
+@dataclass(frozen=True, eq=False)
+class _Average(Score):
+    scores: Sequence[Score] = ()
+
+    def resampled(self, weights: Floats) -> Floats:
+        return np.asarray(np.mean([score.resampled(weights) for score in self.scores], axis=0))
+
+
+def average(scores: Sequence[Score]) -> Score:
+    """The mean of some runs' scores, each resampled by its metric's own statistic."""
+    corpus = float(np.mean([score.corpus for score in scores]))
+    per_image = np.mean([score.per_image for score in scores], axis=0)
+    return _Average(scores[0].name, corpus, per_image, scores=scores)
+
+
+def gaps_in(
+    data: dict[str, Any], name: str, model: str, control: str | None = None
+) -> dict[str, Estimate]:
+    """How much higher a score is of a model's runs than of those of others, over as many pictures.
+
+    From the data that `findings_of` keeps; `control` names the one other model that counts.
     """
-    gains = one.per_image - other.per_image
-    known = gains[~np.isnan(gains)].tolist()
-    return estimate(known, range(len(known)))
-
-
-def gains_of(
-    scores: Scores, records: Sequence[Record], model: str, control: str | None = None
-) -> dict[str, dict[str, Any]]:
-    """What each run of a model gains over each of another (default: any), by pair and score."""
-    models, runs = models_of(records), by_run(records)
+    scores: dict[tuple[str, int], list[float]] = {}
+    for run, of_run in data["rows"].items():
+        if name in of_run and of_run[name]["mean"] is not None:
+            key = data["models"][run], of_run[name]["count"]
+            scores.setdefault(key, []).append(of_run[name]["mean"])
     return {
-        f"{one} - {other}": {
-            name: difference(score, scores[other][name]).to_json()
-            for name, score in scores[one].items()
-        }
-        for one in models
-        for other in models
-        if models[one] == model != models[other]
-        and control in (None, models[other])
-        and [r["picture"] for r in runs[one]] == [r["picture"] for r in runs[other]]
+        f"{model} - {other}": estimate_gap(scores[model, pictures], theirs)
+        for (other, pictures), theirs in scores.items()
+        if other != model and control in (None, other) and (model, pictures) in scores
     }
 
 
-def is_ahead(gains: dict[str, dict[str, Any]], names: Sequence[str], nothing: str) -> Answer:
-    """Whether scores are higher in every pair of runs; `nothing` is said where there is none."""
-    parts = []
-    for pair, of_pair in gains.items():
-        for name in [name for name in names if name in of_pair]:
-            gain = Estimate.from_json(of_pair[name])
-            words = f"{pair}: {gain.show(100, sign='+')} points of {name}"
-            parts.append((gain.above(0), words))
-    return on_several_runs(decide_all(parts, nothing), gains)
+def is_ahead(
+    data: dict[str, Any],
+    names: Sequence[str],
+    nothing: str,
+    model: str,
+    control: str | None = None,
+) -> Answer:
+    """Whether a model's runs score higher than others; `nothing` is said where there are none."""
+    gaps = {
+        f"{pair}: {gap.show(100, sign='+')} points of {name}": gap
+        for name in names
+        for pair, gap in gaps_in(data, name, model, control).items()
+    }
+    return tell([*gaps.values()], "; ".join(gaps) + ".") if gaps else untested(nothing)
 
 
 def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:

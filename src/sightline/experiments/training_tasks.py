@@ -15,7 +15,6 @@ from sightline.config import require_at_least
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.history import last_terms, read_history
 from sightline.evaluation.results import results_of
-from sightline.experiments.claims import FEWEST_SEEDS, Answer, decide, untested
 from sightline.experiments.estimate import Estimate, estimate_seeds
 from sightline.experiments.experiment import Arm, Record, Task
 from sightline.metrics.score import number
@@ -153,22 +152,6 @@ def data_name(recipe: Recipe) -> str:
 def _length(phase: Recipe) -> str:
     count, unit = (phase.steps, "step") if phase.steps else (phase.epochs, "epoch")
     return f"{count:,} {unit}{'s' * (count > 1)}"
-
-
-def tell(gain: Estimate, sentence: str, claimed: float = 0.0) -> Answer:
-    """The answer to a claim that an arm gains something, `claimed` being how much.
-
-    A gain is there if its whole interval is above nothing, and is not there if all of it is below
-    what is claimed. Seeds that leave both possible do not tell.
-
-    >>> tell(Estimate(0.1, -0.4, 0.6, 3), "+10 points.", claimed=0.05).verdict
-    'not tested'
-    """
-    if gain.count < FEWEST_SEEDS:
-        return untested(f"{gain.count} of at least {FEWEST_SEEDS} seeds were trained. {sentence}")
-    if not gain.above(0) and gain.high > claimed:
-        return untested(f"Seeds differ too much to tell. {sentence}")
-    return decide(gain.above(0), sentence)
 
 
 # --- what records of runs say --------------------------------------------------------------------
