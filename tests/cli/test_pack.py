@@ -14,9 +14,11 @@ from sightline.checkpoint import load_config, load_encoder, load_model, save_che
 from sightline.cli.caption import command as caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.pack import command as pack
+from sightline.config import to_dict
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.errors import CheckpointError
+from sightline.models.registry import MODELS, create_model
 
 
 def test_what_is_packed_is_half_as_large_and_says_the_same(
@@ -90,6 +92,27 @@ def test_encoders_that_were_trained_are_averaged_too(checkpoint: Path, tmp_path:
     for name, tensor in load_file(packed / "encoder.safetensors").items():
         assert torch.allclose(tensor.float(), weights[name] + 0.25, atol=1e-2)
     assert sightline.load(packed).encoder.tuned is not None
+
+
+def test_a_captioner_that_counts_its_steps_is_packed_with_those_of_the_first(
+    checkpoint: Path, examples: Path, tmp_path: Path
+) -> None:
+    config = load_config(checkpoint)
+    options = MODELS.builtin["aligned_transformer"].tiny[0]
+    words = len(load_model(checkpoint, config)[1])
+    model = create_model("aligned_transformer", words, config["region_dim"], options)
+    config |= {"model": {"name": "aligned_transformer", **to_dict(model.config)}}
+    for name, steps in (("one", 7), ("other", 2)):
+        for key, tensor in model.named_buffers():
+            if key.endswith(".steps"):
+                tensor.fill_(steps)
+        save_checkpoint(tmp_path / name, model, config, "# Ours")
+    packed, sources = tmp_path / "packed", [str(tmp_path / name) for name in ("one", "other")]
+    done = CliRunner().invoke(pack, [*sources, "-o", str(packed)], catch_exceptions=False)
+    assert done.exit_code == 0
+    weights = load_file(packed / "model.safetensors")
+    assert {int(t) for name, t in weights.items() if name.endswith(".steps")} == {7}
+    sightline.load(packed).caption(examples / "cat.jpg")
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:

@@ -67,10 +67,11 @@ def _make(config: dict[str, Any]) -> list[Any]:
 
 
 def _mean(modules: Sequence[Module]) -> Module:
-    """The first of them, with the mean weights of all."""
+    """The first of them, with the mean weights of all; what it counts stays its own."""
     first, *rest = (module.state_dict() for module in modules)
     for name, tensor in first.items():
-        for state in rest:
-            tensor += state[name]
-        tensor /= len(modules)
+        if tensor.is_floating_point():
+            for state in rest:
+                tensor += state[name]
+            tensor /= len(modules)
     return modules[0]
