@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sightline.errors import ConfigError, TrainingError
 from sightline.files import DATA_BYTES, atomic_write, one_writer, read_bytes
 from sightline.parsing import parse_json, parse_yaml, read_json
@@ -130,8 +132,8 @@ def tune(
     folder.mkdir(parents=True, exist_ok=True)
     with one_writer(folder):
         _check_search(folder, recipe, ranges, overrides)
-        study = _open_study(folder, recipe, seed, startup)
-        for trial in _trials(study, ranges, trials):
+        study = _open_study(folder, recipe, startup)
+        for trial in _trials(study, ranges, trials, seed):
             settings = [f"{key}={value}" for key, value in trial.params.items()]
             chosen = load_recipe(recipe, [*overrides, *settings])
             run = folder / f"trial-{trial.number:04d}"
@@ -158,7 +160,7 @@ def _check_search(
         )
 
 
-def _open_study(folder: Path, recipe: str, seed: int, startup: int) -> "Study":
+def _open_study(folder: Path, recipe: str, startup: int) -> "Study":
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -172,7 +174,6 @@ def _open_study(folder: Path, recipe: str, seed: int, startup: int) -> "Study":
         study = optuna.create_study(
             study_name=recipe,
             storage=JournalStorage(JournalFileBackend(str(journal))),
-            sampler=optuna.samplers.TPESampler(seed=seed),
             pruner=optuna.pruners.MedianPruner(n_startup_trials=startup),
             direction="maximize",
             load_if_exists=True,
@@ -184,8 +185,9 @@ def _open_study(folder: Path, recipe: str, seed: int, startup: int) -> "Study":
     return study
 
 
-def _trials(study: "Study", ranges: Sequence[Range], trials: int) -> Iterator["Trial"]:
+def _trials(study: "Study", ranges: Sequence[Range], trials: int, seed: int) -> Iterator["Trial"]:
     """What was under way when a search was killed, then new trials until there are enough."""
+    from optuna.samplers import TPESampler
     from optuna.trial import Trial, TrialState
 
     for under_way in study.get_trials(states=(TrialState.RUNNING,)):
@@ -195,6 +197,9 @@ def _trials(study: "Study", ranges: Sequence[Range], trials: int) -> Iterator["T
     while len(study.get_trials(states=ended)) < trials:
         if len(study.get_trials(states=(TrialState.FAIL,))) > trials:
             raise TrainingError("more than half of the trials failed; narrow the ranges")
+        # Each trial has a seed of its own: a search draws the same however often it is interrupted.
+        drawn_with = np.random.SeedSequence([seed, len(study.trials)]).generate_state(1)
+        study.sampler = TPESampler(seed=int(drawn_with[0]))
         yield study.ask(distributions)
 
 
