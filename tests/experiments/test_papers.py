@@ -12,7 +12,13 @@ from sightline.data.dataset import build_vocabulary
 from sightline.data.scenes import make_scene_dataset
 from sightline.encoders.encoder import create_encoder
 from sightline.errors import ConfigError, DataError
-from sightline.experiments import paper2_figure4, paper4_table2, paper4_table3, paper4_table5
+from sightline.experiments import (
+    paper2_figure4,
+    paper4_table2,
+    paper4_table3,
+    paper4_table4,
+    paper4_table5,
+)
 from sightline.experiments.arms_table import compare_arms, gains_in
 from sightline.experiments.estimate import (
     Estimate,
@@ -337,6 +343,13 @@ def test_one_picture_has_no_interval():
     values, pictures = [0.0, 5.0, 9.0], ["a", "b", "c"]
     more = estimate_difference([value + 1 for value in values], pictures, values, pictures)
     assert [more.low, more.mean, more.high] == pytest.approx([1, 1, 1])
+
+
+@pytest.mark.parametrize("rate", [2.5e-6, 5e-7])
+def test_arms_are_tuned_at_the_very_rate_that_is_asked_for(rate, tmp_path):
+    options = paper4_table4.Options(learning_rate=rate)
+    *_, treated = paper4_table4.arms(options)
+    assert recipe_of(treated, 0, options, tmp_path).optimizer.learning_rate == rate
 
 
 def test_a_gain_counts_if_seeds_agree_and_two_seeds_say_nothing():

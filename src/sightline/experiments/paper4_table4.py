@@ -32,7 +32,7 @@ class Options(TrainingOptions):
 def arms(options: Options) -> Sequence[Arm]:
     tuned = (
         "then=[]",
-        f"optimizer={{name: adam, learning_rate: {options.learning_rate:f}, weight_decay: 0.0}}",
+        f"optimizer={{name: adam, learning_rate: {options.learning_rate}, weight_decay: 0.0}}",
         "schedule={name: constant, warmup: 0}",
         f"batch={{by: length, size: {options.batch}}}",
         f"steps={options.steps}",
