@@ -222,6 +222,17 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_step_term_and_checkpoin
         trainer.step(batch)
 
 
+@pytest.mark.parametrize("clip", [5.0, 0.0])
+def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights(
+    tiny_recipe: Path, tmp_path: Path, clip: float
+) -> None:
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", f"optimizer.clip={clip}")
+    trainer.captioner.output.bias.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(TrainingError, match=r"step 0: the norm of the gradient is .*; none"):
+        trainer.step(next(trainer.batches.epoch(0)))
+    assert trainer.captioner.output.bias.isfinite().all()
+
+
 def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: Path) -> None:
     for override, says in (
         ("model.state_with=3", "did you mean 'state_width'"),

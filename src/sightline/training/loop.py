@@ -233,9 +233,13 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * share * at.plateau_share
         values, captions = self.backward(batch)
-        if recipe.optimizer.clip:
-            for module in filter(None, (self.model, self.trainable and self.encode_trainable)):
-                self.fabric.clip_gradients(module, self.optimizer, max_norm=recipe.optimizer.clip)
+        norm = self.fabric.clip_gradients(  # of all that the optimiser trains
+            self.model,
+            self.optimizer,
+            max_norm=recipe.optimizer.clip or math.inf,
+            error_if_nonfinite=False,
+        )
+        self._require_finite("the norm of the gradient", float(norm))  # type: ignore[arg-type]
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.averages.update(at.step + 1)
@@ -250,7 +254,8 @@ class Trainer:
             self.model, batch, self.position.epoch - self.position.phase_epoch
         )
         values, words, captions = self._reduce(terms, batch)
-        self._check(values)
+        for name, value in values.items():
+            self._require_finite(f"the term '{name}'", value)
         loss = sum(
             (term.weight * term.total for term in terms.values() if term.weight),
             torch.zeros((), device=self.fabric.device),
@@ -275,15 +280,14 @@ class Trainer:
         }
         return values, words, round(captions)
 
-    def _check(self, values: dict[str, float]) -> None:
-        for name, value in values.items():
-            if not math.isfinite(value):
-                last = self.store.last
-                good = f"the last good checkpoint is {last}" if last else "none was saved"
-                raise TrainingError(
-                    f"step {self.position.step}: the term '{name}' is {value}; {good}. "
-                    "Lower optimizer.learning_rate or optimizer.clip"
-                )
+    def _require_finite(self, what: str, value: float) -> None:
+        if not math.isfinite(value):
+            last = self.store.last
+            good = f"the last good checkpoint is {last}" if last else "none was saved"
+            raise TrainingError(
+                f"step {self.position.step}: {what} is {value}; {good}. "
+                "Lower optimizer.learning_rate or optimizer.clip"
+            )
 
     def _log(self, values: dict[str, float]) -> None:
         at = self.position
