@@ -217,7 +217,7 @@ class Recipe:
     logger: Literal["tensorboard", "csv", "mlflow", "wandb"] = "tensorboard"
     devices: Count = 1  # processes on this machine; more than one share every batch
     accelerator: str = "auto"
-    precision: str = "32-true"  # as Lightning Fabric names them: bf16-mixed, 16-mixed, …
+    precision: str = "32-true"  # as Lightning Fabric names them, such as bf16-mixed
 
     def __post_init__(self) -> None:
         _require_name("model", self.model)

@@ -262,6 +262,8 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("optimizer.average=1", "betas, decay and average must be from 0 to below 1"),
         ("accelerator=abacus", "accelerator"),
         ("precision=none", "recipe: Precision 'none' is invalid"),
+        ("precision=16-mixed", "precision: 16-mixed needs a scaled loss, .*use bf16-mixed"),
+        ("precision='16'", "precision: 16 needs a scaled loss"),
     ):
         with pytest.raises(ConfigError, match=says):
             train(load_recipe(tiny_recipe, (override,)), tmp_path / "run")

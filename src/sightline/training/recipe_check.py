@@ -17,6 +17,11 @@ def check(recipe: Recipe) -> None:
     """Refuse what cannot be trained: a mistake should show before hours of encoding, not after."""
     with torch.device("meta"):  # built without a single number
         model = create_model(recipe.model["name"], 5, 4, recipe.model_options)
+    if recipe.precision.startswith("16"):
+        raise ConfigError(
+            f"precision: {recipe.precision} needs a scaled loss, which is not supported; use "
+            "bf16-mixed"
+        )
     require_logger(recipe.logger)
     if recipe.dev.metric == "METEOR":
         check_metrics(["meteor"])
