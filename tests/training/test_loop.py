@@ -121,6 +121,18 @@ def test_phases_may_count_steps_and_end_in_the_middle_of_an_epoch(
     assert next(record["step"] for record in evaluated if "dev" in record) == 8
 
 
+def test_the_first_log_line_of_a_phase_is_of_its_own_steps(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phase = "then=[{objective: {name: cross_entropy}, steps: 3}]"
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", "steps=5", "log_every=4", phase)
+    losses = iter([0.0] * 5 + [1.0, 3.0, 5.0])  # logged at steps 4 and 8
+    monkeypatch.setattr(trainer, "step", lambda batch: ({"nll": next(losses)}, 1))
+    trainer.train()
+    records = [json.loads(line) for line in (trainer.run / "history.jsonl").open()]
+    assert [record["nll"] for record in records if "nll" in record] == [0, 3]
+
+
 @pytest.mark.parametrize("length", ["", ", epochs: 1, steps: 1"])
 def test_a_phase_has_epochs_or_steps(tiny_recipe: Path, length: str) -> None:
     with pytest.raises(ConfigError, match="then: give either 'epochs' or 'steps'"):

@@ -224,6 +224,7 @@ class Trainer:
         at.phase, at.phase_step, at.phase_epoch = at.phase + 1, at.step, at.epoch
         at.since_best = at.since_cut = 0
         at.plateau_share, at.finished = 1.0, False
+        at.sums, at.summed = {}, 0  # of terms that this phase need not have
         self.begin_phase(at.phase)
 
     def step(self, batch: CaptionBatch) -> tuple[dict[str, float], int]:
