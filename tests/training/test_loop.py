@@ -12,7 +12,9 @@ from safetensors.torch import load_file
 import sightline
 from sightline.checkpoint import read_pointers
 from sightline.errors import ConfigError, TrainingError
-from sightline.recipe import load_recipe
+from sightline.evaluation.history import last_terms, read_history
+from sightline.evaluation.results import results_of
+from sightline.recipe import dump_recipe, load_recipe
 from sightline.training.batch import CaptionBatch
 from sightline.training.loop import Trainer, train
 
@@ -164,6 +166,9 @@ def test_a_stage_that_spoils_the_captioner_ends_with_the_best_weights(
     # The history says so. To go on with the run is to find it finished.
     history = (run / "history.jsonl").read_bytes()
     assert json.loads(history.splitlines()[-1]) == {"step": 30, "epoch": 5, "back_to": 6}
+    (run / "recipe.yaml").write_text(dump_recipe(load_recipe(tiny_recipe, overrides)))
+    assert [row.dev["BLEU-4"] for row in results_of(run)] == [0.5, 0.5]
+    assert "nll" in last_terms(read_history(run))
     fabric = Fabric(accelerator="cpu", devices=1)
     again = Trainer(fabric, load_recipe(tiny_recipe, overrides), run, False)
     again.resume()

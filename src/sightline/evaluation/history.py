@@ -9,22 +9,24 @@ from sightline.errors import ConfigError
 from sightline.files import DATA_BYTES
 from sightline.parsing import parse_json, read_text
 
-_PLACE = ("step", "epoch", "rate", "dev")
+_PLACE = ("step", "epoch", "rate", "dev", "back_to")
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A line: the scores of dev, or the terms of the loss since the line before."""
+    """A line: the scores of dev, the terms of the loss since the line before, or a roll-back."""
 
     step: int
     dev: dict[str, float] | None
     terms: dict[str, float]
+    back_to: int | None = None  # the step whose weights were restored
 
 
 @dataclass(frozen=True)
 class _Line:
     step: int
     dev: dict[str, float] | None = None
+    back_to: int | None = None
 
 
 def read_history(run: Path) -> list[Logged]:
@@ -40,7 +42,7 @@ def read_history(run: Path) -> list[Logged]:
             for name, value in content.items()
             if name not in _PLACE and isinstance(value, float | int)
         }
-        history.append(Logged(read.step, read.dev, terms))
+        history.append(Logged(read.step, read.dev, terms, read.back_to))
     return history
 
 
@@ -50,4 +52,4 @@ def last_terms(history: list[Logged]) -> dict[str, float]:
     >>> last_terms([Logged(1, None, {"mask": 0.5}), Logged(1, {"BLEU-4": 0.3}, {})])
     {'mask': 0.5}
     """
-    return next((line.terms for line in reversed(history) if line.dev is None), {})
+    return next((line.terms for line in reversed(history) if line.terms), {})

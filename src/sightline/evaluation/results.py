@@ -158,8 +158,10 @@ def _parameters(path: Path) -> int:
 
 
 def _dev_scores(run: Path, step: int) -> dict[str, float]:
-    of_step = (line.dev for line in read_history(run) if line.step == step)
-    return next((dev for dev in of_step if dev is not None), {})
+    """Of the weights that the checkpoint of a step holds: after a roll-back, an earlier step's."""
+    history = read_history(run)
+    step = next((line.back_to for line in history if line.step == step and line.back_to), step)
+    return next((line.dev for line in history if line.step == step and line.dev), {})
 
 
 def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:

@@ -38,9 +38,12 @@ def numbers(record: dict[str, Any]) -> dict[str, float]:
     {'train/loss': 2.5, 'train/rate': 0.1}
     >>> numbers({"step": 20, "epoch": 1, "dev": {"CIDEr-D": 0.5}})
     {'dev/CIDEr-D': 0.5}
+    >>> numbers({"step": 30, "epoch": 2, "back_to": 20})
+    {}
     """
+    places = ("step", "epoch", "back_to")
     group, values = ("dev", record["dev"]) if "dev" in record else ("train", record)
-    return {f"{group}/{name}": v for name, v in values.items() if name not in ("step", "epoch")}
+    return {f"{group}/{name}": v for name, v in values.items() if name not in places}
 
 
 def _captions(captioner: Captioner, images: Sequence[CaptionedImage]) -> list[tuple[str, Caption]]:
