@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 import sightline
 from sightline.cli.evaluate import command
 from sightline.data.scenes import make_scene_dataset, write_scenes
-from sightline.errors import ConfigError, MissingExtraError
+from sightline.errors import ConfigError, DataError, MissingExtraError
 from sightline.extras import EXTRAS
 from sightline.metrics import Score
 from sightline.metrics.diversity import diversity
@@ -72,6 +72,19 @@ def test_a_metric_asked_for_and_missing_is_refused_before_the_work(
     result, folder = evaluate_without_meteor(checkpoint, tmp_path, monkeypatch, *options)
     assert isinstance(result.exception, MissingExtraError)
     assert not folder.exists()
+    assert not (tmp_path / "cache").exists()  # no picture was encoded
+
+
+def test_a_metric_that_needs_a_clip_model_is_refused_before_the_work(
+    checkpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SIGHTLINE_CACHE", str(tmp_path / "cache"))
+    data = write_scenes(make_scene_dataset(1, 1, 2), tmp_path / "scenes")
+    options = ["--data", str(data), "-o", str(tmp_path / "out"), "--metrics", "bleu,pac_s"]
+    result = CliRunner().invoke(command, [str(checkpoint), *options])
+    assert isinstance(result.exception, DataError)
+    assert "sightline score captions.json --metrics pac-s --clip" in str(result.exception)
+    assert not (tmp_path / "out").exists()
     assert not (tmp_path / "cache").exists()  # no picture was encoded
 
 

@@ -11,11 +11,12 @@ from sightline.captioner import Captioner, RemoteCaptioner
 from sightline.data.dataset import CaptionedImage
 from sightline.decoding.beam import BeamOptions
 from sightline.encoders.encode import encode_all
+from sightline.errors import DataError
 from sightline.evaluation.captioning import caption_cached, caption_remote
 from sightline.files import atomic_write
 from sightline.metrics.diversity import diversity
 from sightline.metrics.score import Score, number
-from sightline.metrics.scoring import check_metrics, score
+from sightline.metrics.scoring import REFERENCE_FREE, check_metrics, score
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +74,19 @@ def evaluate(
 ) -> Evaluation:
     """Caption pictures from their cached regions, encoding those that are not cached yet.
 
-    `options` are fields of `BeamOptions`. A metric that is not installed is refused before the
-    work begins. With a `folder`, captions are written before they are scored. Pictures without
-    captions, such as those of a test server, are captioned and not scored.
+    `options` are fields of `BeamOptions`. A metric that is not installed, or needs a CLIP model, is
+    refused before the work begins. With a `folder`, captions are written before they are scored.
+    Pictures without captions, such as those of a test server, are captioned and not scored.
 
     >>> evaluate(captioner, dataset.split("test"), ["cider-d"]).summary()  # doctest: +SKIP
     {'split': 'test', 'pictures': 1000, …}
     """
-    check_metrics(metrics)
+    for name in check_metrics(metrics):
+        if name in REFERENCE_FREE:
+            raise DataError(
+                f"{name} needs a CLIP model: evaluate without it, then use sightline score "
+                f"captions.json --metrics {name} --clip FOLDER --refs DATASET"
+            )
     search = captioner.options.changed(options)
     pictures = [image.picture for image in images]
     if isinstance(captioner, RemoteCaptioner):
