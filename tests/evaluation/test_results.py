@@ -142,7 +142,7 @@ def test_what_was_packed_has_a_row(run: Path, tmp_path: Path) -> None:
     packed = tmp_path / "box"
     pack_checkpoint([ended, ended, began], packed)
     (packed / "evaluation-test").mkdir()
-    scores = {"scores": {"BLEU-4": 0.25}, "bad_endings": 0.5}
+    scores = {"scores": {"BLEU-4": 0.25, "SPICE size": None}, "bad_endings": 0.5}  # one undefined
     (packed / "evaluation-test" / "scores.json").write_text(json.dumps(scores))
     (row,) = results_of(packed)
     first, last = results_of(run)

@@ -122,18 +122,18 @@ def _encoder(config: dict[str, Any]) -> str:
 
 
 def _evaluation(run: Path, of: str) -> dict[str, Any]:
-    """What `sightline evaluate` wrote; empty where it was not run."""
+    """What `sightline evaluate` wrote, but undefined scores; empty where it was not run."""
     path = run / f"evaluation-{of}" / "scores.json"
     if not path.exists():
         return {}
-    from_dict(_Evaluation, content := read_json(path), str(path), strict=False, joint=": ")
-    evaluation: dict[str, Any] = content
-    return evaluation
+    read = from_dict(_Evaluation, read_json(path), str(path), strict=False, joint=": ")
+    scores = {name: score for name, score in read.scores.items() if score is not None}
+    return {"scores": scores, "bad_endings": read.bad_endings}
 
 
 @dataclass(frozen=True)
 class _Evaluation:
-    scores: dict[str, float]
+    scores: dict[str, float | None]
     bad_endings: float | None = None
 
 
