@@ -1,5 +1,6 @@
 """The folder of a run: whose it is, and what may be deleted there."""
 
+import json
 import os
 from pathlib import Path
 
@@ -42,6 +43,27 @@ def test_a_mistyped_path_leaves_nothing_behind(tiny_recipe: Path, tmp_path: Path
     with pytest.raises(DataError, match="flicker8k: no such file or folder"):
         train(load_recipe(tiny_recipe, ("data.scenes=null", "data.path=flicker8k")), run)
     assert not run.exists()
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_a_picture_without_captions_is_named_before_anything_is_written(
+    tiny_recipe: Path, tmp_path: Path, split: str
+) -> None:
+    captions = tmp_path / "captions.jsonl"
+    records = [
+        {"image": f"{name}.jpg", "captions": [] if name == split else ["a dog"], "split": name}
+        for name in ("train", "dev")
+    ]
+    captions.write_text("\n".join(map(json.dumps, records)))
+    recipe = load_recipe(tiny_recipe, ("data.scenes=null", f"data.path={captions}"))
+    says = rf"{split}\.jpg: .* without captions; .*sightline data check .*captions\.jsonl --fix"
+    with pytest.raises(DataError, match=says):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "made").mkdir()
+    with pytest.raises(DataError, match=says):
+        train(recipe, tmp_path / "made")
+    assert not list((tmp_path / "made").iterdir())
 
 
 def test_a_run_that_failed_at_once_can_be_given_another_recipe(

@@ -60,7 +60,7 @@ def train(
     `on_evaluation` is told the epoch and the dev score of every evaluation; it may raise, to stop.
     """
     check(recipe)
-    if not run.exists():
+    if not (run / "checkpoints.json").exists():
         require_data(recipe.data)
     fabric = make_fabric(recipe)
     # Of several machines' processes, the first one holds the folder for all.

@@ -7,6 +7,7 @@ from sightline.data.readers import read_dataset
 from sightline.data.scenes import make_scene_dataset
 from sightline.encoders.encoder import Encoder, create_encoder
 from sightline.encoders.precomputed_encoder import PrecomputedEncoder
+from sightline.errors import DataError
 from sightline.recipe import DataRecipe, EncoderRecipe
 
 
@@ -33,14 +34,18 @@ def dataset_of(recipe: DataRecipe) -> CaptionDataset:
 
 
 def require_data(recipe: DataRecipe) -> None:
-    """Refuse a run whose data is not there, or has nothing to train or to choose a checkpoint by.
+    """Refuse data that is not there, or has no captions to train or to choose a checkpoint by.
 
     To be called before anything is written. (Scenes are always there.)
     """
     if recipe.scenes is None:
         dataset = dataset_of(recipe)
-        for split in ("train", "dev"):
-            dataset.split(split)
+        for image in (*dataset.split("train"), *dataset.split("dev")):
+            if not image.captions:
+                raise DataError(
+                    f"{image.name}: a picture of split '{image.split}' without captions; leave it "
+                    f"out with sightline data check {recipe.path} --fix FILE.jsonl"
+                )
 
 
 def encoder_of(recipe: EncoderRecipe) -> Encoder:
