@@ -178,6 +178,13 @@ def test_malformed_files_are_named_with_the_place(tmp_path, name, content, messa
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("content", ["5", "null", "true", "[]"])
+def test_a_caption_file_in_a_folder_that_is_no_object_is_named(tmp_path, content):
+    write(tmp_path / "captions_val2014.json", content)
+    with pytest.raises(DataError, match=r"captions_val2014\.json: expected an object"):
+        read_dataset(tmp_path)
+
+
 def test_an_empty_folder_says_what_was_expected(tmp_path):
     with pytest.raises(DataError, match=r"no caption file in this folder; expected captions\.jso"):
         read_dataset(tmp_path)

@@ -56,10 +56,12 @@ def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> A
 
 
 def optional_field(
-    record: dict[str, Any], key: str, kind: type | tuple[type, ...], default: Any, where: str
+    record: Any, key: str, kind: type | tuple[type, ...], default: Any, where: str
 ) -> Any:
     """`field`, or the default where the record has no such key."""
-    return field(record, key, kind, where) if key in record else default
+    if isinstance(record, dict) and key not in record:
+        return default
+    return field(record, key, kind, where)
 
 
 def split_name(name: Any, where: str) -> str | None:
