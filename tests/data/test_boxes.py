@@ -177,6 +177,7 @@ def entities(**changes):
         (instances() | {"annotations": [{"image_id": 4}]}, "0: 'category_id' is missing"),
         (instances([1, 2, 3, 4]) | {"images": []}, "annotations 0: names a picture"),
         (instances([1, 2, 3, 4]) | {"categories": [{}]}, "categories 0: 'id' is missing"),
+        (instances() | {"categories": [{"id": 1, "name": ""}]}, "0: 'name' must not be blank"),
         (entities(boxes={"1": 7}), "'a.jpg': '1' must not be int"),
         (entities(boxes={"1": [[1, 2, 3]]}), "'a.jpg': a box must be four numbers"),
         (entities(sentences=[{"text": "a dog", "phrases": [{"id": 1}]}]), "'id' must not be int"),

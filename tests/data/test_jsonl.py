@@ -23,7 +23,7 @@ def captioned_images(draw):
     name = draw(st.text("abcé -_", min_size=1, max_size=8)) + ".jpg"
     captions = draw(st.lists(text, max_size=4))
     groundings = []
-    for label in draw(st.lists(text, max_size=3)):
+    for label in draw(st.lists(text.filter(str.strip), max_size=3)):
         places = tuple(draw(st.lists(boxes, max_size=3)))
         tied = captions and draw(st.booleans())
         start = draw(st.integers(0, 9))
@@ -106,6 +106,7 @@ WHOLE = [0, 0, 1, 1]
     ("grounding", "message"),
     [
         ({"boxes": [WHOLE]}, "'label' is missing"),
+        ({"label": " ", "boxes": [WHOLE]}, "'label' must not be blank"),
         ({"label": "dog"}, "'boxes' is missing"),
         ({"label": "dog", "boxes": [[0, 0, 1]]}, "four fractions"),
         ({"label": "dog", "boxes": [[0, 0, 640, 480]]}, "four fractions"),

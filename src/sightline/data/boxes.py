@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sightline.data.dataset import Box, CaptionDataset, CaptionedImage, Grounding
-from sightline.data.fields import field, load_json, optional_field, read_lines
+from sightline.data.fields import field, load_json, optional_field, read_lines, text_field
 from sightline.errors import DataError
 from sightline.files import CONFIG_BYTES, DATA_BYTES, MEGABYTE, open_regular, read_bytes
 from sightline.parsing import parse_json
@@ -59,7 +59,7 @@ def read_boxes(path: Path | str, dataset: CaptionDataset) -> CaptionDataset:
 def _instances(content: Any, path: Path, dataset: CaptionDataset) -> Groundings:
     """COCO `instances_*.json`; boxes are `x, y, width, height` in pixels."""
     names = {
-        field(category, "id", int, where): field(category, "name", str, where)
+        field(category, "id", int, where): text_field(category, "name", where)
         for category, where in _records(content, "categories", path)
     }
     listed = {

@@ -55,6 +55,14 @@ def field(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> A
     return value
 
 
+def text_field(record: Any, key: str, where: str) -> str:
+    """`field` of a text that is not blank."""
+    text: str = field(record, key, str, where)
+    if not text.strip():
+        raise DataError(f"{where}: '{key}' must not be blank")
+    return text
+
+
 def optional_field(
     record: Any, key: str, kind: type | tuple[type, ...], default: Any, where: str
 ) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.data.dataset import CaptionDataset, CaptionedImage, Grounding
-from sightline.data.fields import field, optional_field, read_lines, split_name
+from sightline.data.fields import field, optional_field, read_lines, split_name, text_field
 from sightline.errors import DataError
 from sightline.files import atomic_write
 from sightline.parsing import parse_json
@@ -55,7 +55,7 @@ def _grounding(record: Any, captions: int, where: str) -> Grounding:
             "the second larger), or neither"
         )
     return Grounding(
-        label=field(record, "label", str, where),
+        label=text_field(record, "label", where),
         boxes=tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes),
         caption=caption,
         span=None if span is None else (span[0], span[1]),
