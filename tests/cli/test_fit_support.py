@@ -120,6 +120,16 @@ def test_mistakes(checkpoint: Path, scenes: Path) -> None:
     assert not (checkpoint / FILE).exists()
 
 
+def test_a_copy_is_there_only_once_it_is_fitted(
+    checkpoint: Path, scenes: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "copies"
+    for split in ("typo", "test"):  # no such split; too few pictures
+        result = run(checkpoint, "--data", scenes, "--split", split, "-o", folder / "copy")
+        assert isinstance(result.exception, DataError), result.output
+        assert not list(folder.iterdir())
+
+
 def test_the_bundled_captioner_is_fitted_in_a_copy(
     checkpoint: Path, scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +140,7 @@ def test_the_bundled_captioner_is_fitted_in_a_copy(
     assert result.exit_code == 0, result.output
     assert (tmp_path / "copy" / FILE).is_file()
     assert not (checkpoint / FILE).exists()
+    assert f"Stored in {tmp_path / 'copy'}." in result.stdout.replace("\n", "")
     again = run("--data", scenes, "-o", tmp_path / "copy")
     assert "exists already" in str(again.exception)
 

@@ -1,6 +1,9 @@
 """`sightline fit-support`."""
 
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,25 +110,29 @@ def command(
     source = find_source(run) if run is not None else None
     if source is not None and source.folder is None and output is None:
         raise ConfigError(f"{source}: is not kept here: give a folder for its check with -o")
+    if source is not None and source.folder is None and not source.is_remote:
+        raise ConfigError(f"{source}: is no folder on this machine, so it cannot be copied")
     if output is not None and (no_fit or output.exists()):
         wrong = "nothing is stored with --no-fit" if no_fit else f"{output} exists already"
         raise ConfigError(f"--output: {wrong}")
     dataset, cache = dataset_for(run, data, images)
-    chosen_model: Path | str = find_checkpoint(run)
-    if output is not None:
-        chosen_model = _copy(chosen_model, output)
-    captioner = Captioner.load(chosen_model, device=device)
-    reports = fit_support(
-        captioner,
-        () if no_fit else dataset.split(split),
-        () if report_on is None else dataset.split(report_on),
-        learnt_from=() if no_fit else _training_pictures(dataset, learn_from),
-        others=list(find_pictures(others)),
-        split=split,
-        report_on=report_on or "",
-        cache=cache,
-        show_progress=True,
-    )
+    model = find_checkpoint(run)
+    captioner = Captioner.load(model, device=device)
+    with _new_folder(output) as copy:
+        if copy is not None:
+            _copy(model, copy)
+            captioner.checkpoint = copy
+        reports = fit_support(
+            captioner,
+            () if no_fit else dataset.split(split),
+            () if report_on is None else dataset.split(report_on),
+            learnt_from=() if no_fit else _training_pictures(dataset, learn_from),
+            others=list(find_pictures(others)),
+            split=split,
+            report_on=report_on or "",
+            cache=cache,
+            show_progress=True,
+        )
     if words is not None:
         chosen = words.split(",")
         reports = [each for report in reports for each in (report, report.only(chosen))]
@@ -136,21 +143,31 @@ def command(
     for report in content:
         _print(report)
     if not no_fit:
-        console.print(f"Stored in {printable(captioner.checkpoint)}.", markup=False)
+        console.print(f"Stored in {printable(output or captioner.checkpoint)}.", markup=False)
 
 
-def _copy(model: Path | str, output: Path) -> Path | str:
+@contextmanager
+def _new_folder(output: Path | None) -> Iterator[Path | None]:
+    """Where to make a folder that gets its name when the block ends without an error."""
+    if output is None:
+        yield None
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as temporary:
+        unfinished = Path(temporary) / output.name
+        yield unfinished
+        unfinished.rename(output)
+
+
+def _copy(model: Path, output: Path) -> None:
     """A copy of a captioner; of one behind an API, a folder that names its server."""
     from sightline.adapters.source import find_source, keep_remote
 
     source = find_source(model)
     if source is not None and source.is_remote:
         keep_remote(source, output)
-        return output
-    if source is not None and source.folder is None:
-        raise ConfigError(f"{source}: is no folder on this machine, so it cannot be copied")
-    shutil.copytree(model if source is None else source.folder or "", output)
-    return output if source is None else f"hf:{output}"
+    else:
+        shutil.copytree(model if source is None else source.folder or model, output)
 
 
 def _training_pictures(dataset: CaptionDataset, most: int) -> list[CaptionedImage]:
