@@ -19,8 +19,13 @@ class Handler(BaseHTTPRequestHandler):
     with_log_probs = True
     several = False  # whether it knows `n`
     status = 200
+    location: str | None = None
     content: bytes | None = None
     asked: ClassVar[list] = []
+
+    def do_GET(self):  # what a redirect would become
+        self.asked.append((self.path, dict(self.headers), None))
+        self.send_error(404)
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -38,6 +43,8 @@ class Handler(BaseHTTPRequestHandler):
         choices = [choice] * (asked["n"] if self.several else 1)
         body = self.content or json.dumps({"choices": choices}).encode()
         self.send_response(self.status)
+        if self.location:
+            self.send_header("Location", self.location)
         self.end_headers()
         self.wfile.write(body)
 

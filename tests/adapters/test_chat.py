@@ -1,5 +1,8 @@
 """The client of captioners behind an HTTP API, against a server that is started here."""
 
+import socket
+import threading
+
 import pytest
 
 from sightline.adapters.chat import ChatCaptioner, ChatError
@@ -52,6 +55,30 @@ def test_what_is_no_answer_is_one_line(server, picture, content):
     with pytest.raises(ChatError) as error:
         ChatCaptioner(url).say(picture)
     assert "\n" not in str(error.value)
+
+
+def test_a_redirect_is_not_followed(server, picture):
+    handler, url = server
+    handler.status, handler.location = 302, f"{url}/elsewhere"
+    with pytest.raises(ChatError, match="answered 302"):
+        ChatCaptioner(url, key="secret").say(picture)
+    assert len(handler.asked) == 1
+
+
+def test_a_server_that_speaks_no_http_is_one_line(picture):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ends = threading.Thread(target=_greet, args=(listening,))
+        ends.start()
+        with pytest.raises(ChatError, match="no answer"):
+            ChatCaptioner(f"http://127.0.0.1:{listening.getsockname()[1]}/v1").say(picture)
+        ends.join()
+
+
+def _greet(listening):
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(1 << 16)
+        connection.sendall(b"SSH-2.0-OpenSSH\r\n")
 
 
 def test_errors_of_the_server(server, picture):

@@ -66,6 +66,20 @@ def test_it_is_asked_with_the_key_of_the_environment(server, picture, monkeypatc
     assert handler.asked[0][1]["Authorization"] == "Bearer secret"
 
 
+def test_an_address_from_a_file_is_told_and_gets_no_key(
+    server, picture, tmp_path, monkeypatch, capsys
+):
+    handler, url = server
+    monkeypatch.setenv("SIGHTLINE_API_KEY", "secret")
+    (tmp_path / "remote.json").write_text(json.dumps({"url": f"{url}#mine"}))
+    sightline.load(tmp_path).caption(picture)
+    assert capsys.readouterr().err == f"{tmp_path}: pictures are sent to {url}#mine\n"
+    monkeypatch.setenv("SIGHTLINE_API_URL", url)
+    sightline.load(tmp_path).caption(picture)
+    keys = [headers.get("Authorization") for _, headers, _ in handler.asked]
+    assert keys == [None, "Bearer secret"]
+
+
 def test_several_captions_are_sampled_and_each_is_there_once(server, picture):
     handler, url = server
     (captions,) = sightline.load(url).captions([picture], n_best=3)
@@ -93,14 +107,16 @@ def test_it_is_scored_on_a_split(server, data, tmp_path):
     assert 0.4 < summary["scores"]["BLEU-1"] < 0.6
 
 
-def test_its_check_is_fitted_and_kept_in_a_folder(server, data, tmp_path):
+def test_its_check_is_fitted_and_kept_in_a_folder(server, data, tmp_path, monkeypatch):
     handler, url = server
     handler.several = True
+    monkeypatch.setenv("SIGHTLINE_API_KEY", "secret")
     assert "give a folder for its check with -o" in refused("fit-support", url, "--data", data)
     folder = tmp_path / "theirs"
     given = ["--data", data, "--split", "test", "-o", folder, "--json"]
     (report,) = json.loads(run("fit-support", f"{url}#mine", *given))
     assert report["words"] == 36
+    assert {headers["Authorization"] for _, headers, _ in handler.asked} == {"Bearer secret"}
     assert set(report["scores"]) >= {"agreement", "blank", "log_probability"}
     assert find_source(folder).name == f"{url}#mine"
     (row,) = json.loads(

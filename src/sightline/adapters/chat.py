@@ -6,6 +6,8 @@ sent, as a PNG in the request.
 """
 
 import base64
+import functools
+import http.client
 import io
 import json
 import math
@@ -23,7 +25,8 @@ from sightline.errors import SightlineError
 from sightline.pictures import Picture, open_picture
 from sightline.text.tokenizer import tokenize
 
-KEY = "SIGHTLINE_API_KEY"  # an environment variable
+KEY = "SIGHTLINE_API_KEY"  # environment variables: the key, and the server that may always have it
+KEY_SERVER = "SIGHTLINE_API_URL"
 PROMPT = "Describe the picture in one short sentence."
 _SIDE = 512  # pixels of the longer side of what is sent
 _ANSWER_BYTES = 4_000_000
@@ -64,14 +67,18 @@ class ChatCaptioner:
     seconds: float = 120.0
 
     @classmethod
-    def at(cls, address: str) -> "ChatCaptioner":
+    def at(cls, address: str, *, is_typed: bool = True) -> "ChatCaptioner":
         """The captioner at `URL#MODEL`; its key, if it wants one, is in the environment.
+
+        An address that the user did not type, as it comes from a file, may be anyone's: it gets the
+        key only if the environment names it as well.
 
         >>> ChatCaptioner.at("http://localhost:8000/v1#llava").model
         'llava'
         """
         url, _, model = address.partition("#")
-        return cls(url, model or "default", key=os.environ.get(KEY))
+        is_trusted = is_typed or url == os.environ.get(KEY_SERVER)
+        return cls(url, model or "default", key=os.environ.get(KEY) if is_trusted else None)
 
     def say(
         self,
@@ -144,16 +151,28 @@ class ChatCaptioner:
             headers["Authorization"] = f"Bearer {self.key}"
         request = urllib.request.Request(url, json.dumps(asked).encode(), headers)
         try:
-            with urllib.request.urlopen(request, timeout=self.seconds) as answer:
+            with _opener().open(request, timeout=self.seconds) as answer:
                 content = json.loads(answer.read(_ANSWER_BYTES))
         except urllib.error.HTTPError as error:
             raise ChatError(f"{url}: the server answered {error.code} {error.reason}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             raise ChatError(f"{url}: no answer ({error})") from None
         choices = content.get("choices") if isinstance(content, dict) else None
         if not isinstance(choices, list) or not choices:
             raise ChatError(f"{url}: the answer has no 'choices', so it is no chat completion")
         return choices
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Makes a redirect an error: the key and the picture are for the server that was named."""
+
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirects)
 
 
 def _data_url(image: Image) -> str:

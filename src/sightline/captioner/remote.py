@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from sightline.captions import Caption, Support, Word
 from sightline.decoding.beam import BeamOptions
 from sightline.errors import ConfigError, NotApplicableError
 from sightline.models.interface import CaptionModel, Memory, State, Step
+from sightline.printing import printable
 from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, load_classifier
 from sightline.text.stop_words import is_content
@@ -58,7 +60,11 @@ class RemoteCaptioner(Captioner):
     """
 
     def __init__(self, address: str, folder: Path | None = None) -> None:
-        self.chat = ChatCaptioner.at(address)
+        self.chat = ChatCaptioner.at(address, is_typed=folder is None)
+        if folder is not None:
+            print(
+                f"{printable(folder)}: pictures are sent to {printable(address)}", file=sys.stderr
+            )
         encoder, model = PixelEncoder(address, SIDE), RemoteModel(address)
         super().__init__(encoder, model, Vocabulary(()), BeamOptions(), folder)
 
