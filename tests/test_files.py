@@ -1,5 +1,6 @@
 """Files are written whole or not at all."""
 
+import json
 import os
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def test_text_is_utf8_and_bytes_are_bytes(tmp_path):
     with atomic_write(tmp_path / "a.bin", "wb") as file:
         file.write(b"\x00\xff")
     assert (tmp_path / "a.bin").read_bytes() == b"\x00\xff"
+
+
+def test_half_of_a_surrogate_pair_is_written_out(tmp_path):
+    with atomic_write(tmp_path / "a.json") as file:
+        json.dump("a cat \ud83d", file, ensure_ascii=False)
+    assert json.loads((tmp_path / "a.json").read_bytes()) == "a cat \ud83d"
 
 
 def test_until_the_end_the_old_file_is_there(tmp_path):

@@ -184,8 +184,9 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        encoding = None if "b" in mode else "utf-8"
-        with os.fdopen(descriptor, mode, encoding=encoding) as file:
+        # What is no UTF-8, as the names of files may be, is written out: an escape, in JSON.
+        encoding, errors = (None, None) if "b" in mode else ("utf-8", "backslashreplace")
+        with os.fdopen(descriptor, mode, encoding=encoding, errors=errors) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe to print."""
+"""Text that others wrote, made safe to print and to write."""
 
 
 def printable(text: object) -> str:
@@ -17,6 +17,15 @@ def printable(text: object) -> str:
     if words.isprintable():
         return words
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in words)
+
+
+def encodable(text: str) -> str:
+    r"""Text that UTF-8 can hold: half of a surrogate pair, as JSON can have it, becomes a "?".
+
+    >>> encodable("a cat \ud83d")
+    'a cat ?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _escaped(sign: str) -> str:

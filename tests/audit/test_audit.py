@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from sightline.audit.summary import audit_scores, summarise
 from sightline.captioner import Captioner
 from sightline.errors import ConfigError, DataError
 from sightline.kept_records import Record
+from sightline.server.audit import read_page
 
 
 def word(text: str, verdict: str | None, support: float | None, **more: object) -> Record:
@@ -130,6 +133,25 @@ def test_an_audit_writes_tables_a_document_and_a_report(
 
         table = parquet.read_table(folder / "words.parquet")
         assert table.column("word").to_pylist() == [row["word"] for row in rows]
+
+
+def test_names_and_captions_that_are_no_utf8(
+    captioner: Captioner, examples: Path, tmp_path: Path
+) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    shutil.copy(examples / "cat.jpg", photos / os.fsdecode(b"caf\xe9.jpg"))
+    row = {"image": "caf\udce9.jpg", "caption": "a red cat \ud83d"}
+    (tmp_path / "vendor.jsonl").write_text(json.dumps(row))
+    folder = tmp_path / "report"
+    audit_captions(tmp_path / "vendor.jsonl", folder, photos, captioner=captioner, pages=1)
+    (picture,) = json.loads((folder / "audit.json").read_bytes())["pictures"]
+    assert picture["name"] == "caf\\udce9.jpg"
+    assert picture["captions"][0]["text"] == "a red cat"
+    for page in ("report.html", picture["page"]):
+        json.dumps(read_page(folder / page), ensure_ascii=False).encode()  # as the server sends it
+    with (folder / "words.csv").open(newline="") as file:
+        assert [row["word"] for row in csv.DictReader(file)] == ["red", "cat"]
 
 
 def test_an_interrupted_audit_goes_on_and_another_is_refused(

@@ -120,6 +120,15 @@ def test_coco_numbers_name_pictures(tmp_path):
     }
 
 
+def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(photographs, tmp_path):
+    for name, caption in (("a", "a dog \ud83d"), ("b", "one dog")):
+        records = [{"image_id": "dog.jpg", "caption": caption}]
+        (tmp_path / f"{name}.json").write_text(json.dumps(records))
+    study = compare_blind(tmp_path / "a.json", tmp_path / "b.json", photographs, tmp_path / "s")
+    assert study.pairs[0].captions == ("A dog ?", "One dog")
+    assert Study.load(tmp_path / "s") == study
+
+
 def test_runs_caption_the_pictures_now(save_captioner, photographs, tmp_path):
     runs = [save_captioner(tmp_path / f"run-{seed}", seed) for seed in (1, 2)]
     study = compare_blind(*runs, photographs, tmp_path / "s", pictures=3, device="cpu")

@@ -1,7 +1,9 @@
 """`sightline explain`: a page, a figure or JSON."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -166,6 +168,21 @@ def test_several_pictures_get_a_page_each_and_an_index(
         data = content(folder / entry["address"])
         assert data["index"] == "index.html"
         assert " ".join(word["text"] for word in entry["words"]) == data["caption"]["text"]
+
+
+def test_names_and_captions_that_are_no_utf8(run, examples, tmp_path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    shutil.copy(examples / "cat.jpg", pictures / os.fsdecode(b"caf\xe9.jpg"))
+    folder = tmp_path / "pages"
+    result = run(folder, "--method", "attention", picture=pictures)
+    assert result.exit_code == 0, result.output
+    (entry,) = content(folder / "index.html")["pictures"]
+    assert entry["address"] == "caf%E9.html"
+    caption = ("--method", "attention", "--caption", "a cat \ud83d")
+    result = run(tmp_path / "why.json", *caption)
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "why.json").read_bytes())["caption"]["text"] == "a cat \ud83d"
 
 
 @pytest.mark.parametrize(

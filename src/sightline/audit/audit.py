@@ -15,6 +15,7 @@ from sightline.audit.judging import assignments, judge_all
 from sightline.audit.references import match_references, reference_scores
 from sightline.audit.summary import audit_scores, compare_systems, doubt, summarise
 from sightline.audit.words_table import write_words
+from sightline.bulk.items import readable
 from sightline.bulk.records import model_name
 from sightline.captioner import Captioner
 from sightline.data.readers import read_dataset
@@ -91,7 +92,9 @@ def _names(deliveries: Sequence[Delivery], paths: Sequence[Path]) -> list[str]:
     names = [delivery.name for delivery in deliveries]
     if len(set(names)) < len(names):
         names = [f"{path.resolve().parent.name}/{path.name}" for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [readable(name) for name in names]
 
 
 def _judge_name(judge: Captioner) -> str:

@@ -4,16 +4,18 @@ import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sightline.bulk.items import readable
 from sightline.bulk.sources import PICTURES
 from sightline.bulk.tables import COLUMNS, open_parquet
 from sightline.data.fields import load_json, read_lines, read_text
 from sightline.data.readers import read_dataset
 from sightline.errors import DataError
 from sightline.parsing import parse_json, read_csv
+from sightline.printing import encodable
 
 # Columns and fields that hold captions in the files people have, the likeliest first.
 CAPTIONS = ("caption", "captions", "text", "description", "alt_text", "alt", "prediction")
@@ -72,7 +74,9 @@ def read_delivery(path: Path | str, images: Path | str | None = None) -> Deliver
     else:
         base = path.parent if images is None else Path(images)
         pairs = _of_rows(path, base)
-    captions = tuple(pairs)
+    captions = tuple(
+        replace(given, name=readable(given.name), text=encodable(given.text)) for given in pairs
+    )
     if not captions:
         raise DataError(f"{path}: holds no captions")
     return Delivery(path.resolve().name if path.is_dir() else path.stem, captions)

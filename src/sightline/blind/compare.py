@@ -122,7 +122,7 @@ def _begin(folder: Path) -> None:
 def _names(systems: tuple[Path, Path]) -> tuple[str, str]:
     """What to call two systems: as little of their paths as tells them apart."""
     for parts in range(1, 1 + max(len(s.resolve().parts) for s in systems)):
-        first, second = ("/".join(s.resolve().parts[-parts:]) for s in systems)
+        first, second = (readable("/".join(s.resolve().parts[-parts:])) for s in systems)
         if first != second:
             return first, second
     raise ConfigError(f"{systems[0]}: a system cannot be compared with itself")

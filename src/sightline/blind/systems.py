@@ -10,6 +10,7 @@ from sightline.captioner import Captioner
 from sightline.errors import DataError
 from sightline.evaluation.scorable import Id, read_results
 from sightline.parsing import read_csv
+from sightline.printing import encodable
 
 _NUMBER = re.compile(r"(?:.*_)?0*([0-9]{1,18})")  # COCO_val2014_000000000042, 000000000042
 
@@ -41,7 +42,7 @@ def captions_of(
         if number is not None:
             if number in matched:
                 raise DataError(f"{system}: captions '{pictures[number].inside}' more than once")
-            matched[number] = caption
+            matched[number] = encodable(caption)
     if not matched:
         raise DataError(f"{system}: captions none of the pictures; check --images")
     return matched

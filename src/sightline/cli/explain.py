@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -155,7 +156,7 @@ def _write_pages(
         click.echo(printable(page))
         _tell_skipped(report)
         skipped |= bool(report.skipped) and not every_method
-        entries.append(index_entry(report, quote(page.name)))
+        entries.append(index_entry(report, quote(os.fsencode(page.name))))
     if entries:
         with atomic_write(folder / "index.html") as file:
             file.write(render_index(entries))

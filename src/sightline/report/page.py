@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from sightline.printing import printable
+from sightline.printing import encodable, printable
 from sightline.report import colours
 from sightline.report.page_data import index_data, page_data
 from sightline.report.report import Report
@@ -84,15 +84,15 @@ def style() -> str:
 def _render(title: str, fallback: str, data: dict[str, Any]) -> str:
     parts = {
         "title": escape(printable(title)),
-        "fallback": fallback.encode("utf-8", "replace").decode("utf-8"),
+        "fallback": fallback,
         "style": style(),
         "script": script(),
         "style_hash": _hash(style()),
         "script_hash": _hash(script()),
         # "</script>" or "<!--" in a caption must not end or change the element it stands in.
-        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: parts[name[1]], _resource("page.html"))
+    return encodable(re.sub(r"\{\{(\w+)\}\}", lambda name: parts[name[1]], _resource("page.html")))
 
 
 def _hash(text: str) -> str:
