@@ -129,7 +129,7 @@ def _all(file: Path) -> None:
 
 def _system(file: Path, images: Path) -> None:
     pictures = [Item.of_file(images / name, images) for name in ("1.jpg", "2.jpg")]
-    captions_of(file, pictures, file.with_name("kept.jsonl"))
+    captions_of(file, pictures, file.parent)
 
 
 def _xmp(file: Path) -> None:

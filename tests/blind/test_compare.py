@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+import sightline
 from sightline.blind.compare import compare_blind
 from sightline.blind.sheet import sheet
 from sightline.blind.study import Check, Pair, Question, Study
@@ -134,7 +135,23 @@ def test_runs_caption_the_pictures_now(save_captioner, photographs, tmp_path):
     study = compare_blind(*runs, photographs, tmp_path / "s", pictures=3, device="cpu")
     assert study.systems == ("run-1", "run-2")
     assert len(study.pairs) + len(study.identical) == 3
-    assert (tmp_path / "s" / "captions-2.jsonl").read_text().count("\n") == 3
+    kept = (tmp_path / "s").glob("captions-*.jsonl")
+    assert [file.read_text().count("\n") for file in kept] == [3, 3]
+
+
+def test_a_study_begun_with_another_run_takes_none_of_its_captions(
+    save_captioner, photographs, tmp_path
+):
+    first, same, second = (
+        save_captioner(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    with pytest.raises(ConfigError, match="both systems say the same"):
+        compare_blind(first, same, photographs, tmp_path / "s", pictures=3, device="cpu")
+    study = compare_blind(first, second, photographs, tmp_path / "s", pictures=3, device="cpu")
+    captioner = sightline.load(second, device="cpu")
+    for pair in study.pairs:
+        said = captioner.caption(photographs / pair.name).text
+        assert pair.captions[1].lower() == said.lower()
 
 
 def test_what_cannot_be_meant(systems, photographs, tmp_path, study_folder):

@@ -69,12 +69,8 @@ def compare_blind(
     names = names or _names(systems)
     items = _sample(list(open_source(images)), systems, pictures, seed)
     captions = [
-        captions_of(
-            *(system, items, folder / f"captions-{number}.jsonl"),
-            device=device,
-            show_progress=show_progress,
-        )
-        for number, system in enumerate(systems, 1)
+        captions_of(system, items, folder, device=device, show_progress=show_progress)
+        for system in systems
     ]
     both = [number for number in range(len(items)) if all(number in c for c in captions)]
     if not both:

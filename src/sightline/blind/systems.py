@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sightline.bulk.caption_all import caption_all
 from sightline.bulk.items import Item
+from sightline.bulk.records import model_name
 from sightline.captioner import Captioner
 from sightline.errors import DataError
 from sightline.evaluation.scorable import Id, read_results
@@ -18,7 +19,7 @@ _NUMBER = re.compile(r"(?:.*_)?0*([0-9]{1,18})")  # COCO_val2014_000000000042, 0
 def captions_of(
     system: Path,
     pictures: Sequence[Item],
-    kept: Path,
+    folder: Path,
     *,
     device: str = "auto",
     show_progress: bool = False,
@@ -26,13 +27,20 @@ def captions_of(
     """A system's captions by the number of the picture, for the pictures that it captioned.
 
     `system` is a file of captions (COCO's results, JSON lines or CSV), or a checkpoint or training
-    run, which captions the pictures now, into the file `kept`; interrupted, it goes on from there.
+    run, which captions the pictures now, into a file in `folder`; interrupted, it goes on there.
     """
     if system.is_dir():
-        if not kept.exists() or kept.with_name(f"{kept.name}.unfinished").exists():
-            captioner = Captioner.load(system, device=device)
-            caption_all(pictures, kept, captioner=captioner, show_progress=show_progress)
-        system = kept
+        captioner = Captioner.load(system, device=device)
+        digest = model_name(captioner).rpartition(":")[2]
+        kept = folder / f"captions-{digest}.jsonl"  # of this captioner, whatever was begun before
+        caption_all(
+            *(pictures, kept),
+            captioner=captioner,
+            skip_existing=True,
+            show_progress=show_progress,
+        )
+        said = dict(_read(kept))
+        return {n: said[item.name] for n, item in enumerate(pictures) if item.name in said}
     if not system.is_file():
         raise DataError(f"{system}: there is no such file of captions, and no such run")
     numbers = _names(pictures)
