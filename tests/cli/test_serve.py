@@ -58,6 +58,9 @@ def test_what_cannot_be_served_is_said(started, tmp_path) -> None:
         serve(str(tmp_path / "nowhere"))
     with pytest.raises(Exception, match="nowhere"):
         serve("--model", str(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="no pictures in this folder"):
+        serve(str(tmp_path / "empty"), "--review")
     assert started == []
 
 
@@ -67,6 +70,12 @@ def test_a_port_that_is_taken_is_said() -> None:
         taken.listen()
         with pytest.raises(ConfigError, match="choose another --port"):
             serve("--port", str(taken.getsockname()[1]))
+
+
+def test_a_host_that_cannot_be_is_said(monkeypatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_TOKEN", "a-token-of-the-environment")
+    with pytest.raises(ConfigError, match=r"cannot listen on a\.\.b"):
+        serve("--host", "a..b")
 
 
 def block(kind: str) -> str:

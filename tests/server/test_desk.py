@@ -50,6 +50,11 @@ def test_a_thumbnail_is_captioned_and_its_report_begins_with_the_verdicts(ask, c
     assert ask.get(f"/desk/kept/{small['kept']}").headers["content-type"] == "image/jpeg"
 
 
+def test_a_folder_without_pictures_is_an_empty_one(start, tmp_path) -> None:
+    answer = httpx.get(f"{start(folder=tmp_path)}/desk/about")
+    assert answer.status_code == 200, answer.text
+
+
 @pytest.mark.parametrize(
     ("fields", "status"), [({}, 422), ({"kept": "x"}, 410), ({"number": "0"}, 404)]
 )

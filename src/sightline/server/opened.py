@@ -24,7 +24,9 @@ def open_sections(
     links: Links = {}
     with contextlib.ExitStack() as stack:
         if review is not None:
-            sections.append(review_section(stack.enter_context(Review(review))))
+            pictures = stack.enter_context(Review(review))
+            pictures.scan()  # a folder without pictures is said now, and not by a server that dies
+            sections.append(review_section(pictures))
             links["Review"] = "/review"
         if blind is not None:
             answers = stack.enter_context(Answers(blind))

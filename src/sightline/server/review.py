@@ -125,7 +125,6 @@ def review_section(review: Review) -> Section:
             return captioner
 
         captioning.load = load
-        await run_in_threadpool(review.scan)
         captioning.start()
         yield
         await run_in_threadpool(captioning.stop, 60)  # a thread amid a batch would abort Python
