@@ -1,10 +1,28 @@
-"""The socket that the server listens on."""
+"""The socket that the server listens on, and what is said to find it."""
 
 import asyncio
 import socket
+from urllib.parse import parse_qs, urlsplit
 
-from sightline.server.run import listen
+import pytest
+
+from sightline.server.run import listen, run
 from sightline.server.settings import Settings
+from sightline.server.shelf import Shelf, UnknownCaptionerError
+
+
+def test_the_link_holds_any_token(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
+    token = "abcdefgh+jklmnop/rstuv=="
+    run(Settings(port=0, token=token), Shelf())
+    link = capsys.readouterr().out.splitlines()[0]
+    assert parse_qs(urlsplit(link).query) == {"token": [token]}
+
+
+def test_an_unknown_captioner_is_said_with_a_hint() -> None:
+    with pytest.raises(UnknownCaptionerError) as told:
+        Shelf().find("bundle")
+    assert str(told.value) == "no captioner is called 'bundle'; did you mean 'bundled'?"
 
 
 def test_answers_are_sent_without_waiting_for_acknowledgements() -> None:

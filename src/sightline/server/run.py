@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 import click
 import uvicorn
@@ -31,7 +32,7 @@ def run(
     listening = listen(settings)
     port = listening.getsockname()[1]
     address = settings.url.replace(f":{settings.port}/", f":{port}/")
-    suffix = f"?token={settings.token}" if settings.token else ""
+    suffix = f"?token={quote(settings.token, safe='')}" if settings.token else ""
     click.echo(f"{address}{suffix}\nOpen this address in a browser. Ctrl-C ends the server.")
     for name, path in (links or {}).items():
         click.echo(f"{printable(name)}: {address.rstrip('/')}{path}")
@@ -57,9 +58,10 @@ def listen(settings: Settings) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(1024)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # (the latter: it can be no host's name)
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
-            f"cannot listen on {settings.host}, port {settings.port} ({error.strerror}): "
+            f"cannot listen on {settings.host}, port {settings.port} ({reason}): "
             "choose another --port or --host"
         ) from None
     return listening

@@ -37,14 +37,12 @@ class Shelf:
         return tuple(self._paths)
 
     def find(self, name: str | None) -> str:
-        """The name of a captioner, or of the default for none; an error names those there are."""
+        """The name of a captioner, or of the default for none; an error hints at what is known."""
         if not name:
             return self.names[0]
         if name not in self._paths:
             near = nearest(name, list(self.names))
-            raise UnknownCaptionerError(
-                f"no captioner is called '{name}'{near}; there are {', '.join(self.names)}"
-            )
+            raise UnknownCaptionerError(f"no captioner is called '{name}'; {near}")
         return name
 
     def loaded(self, name: str) -> Captioner | None:
