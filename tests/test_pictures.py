@@ -87,6 +87,12 @@ def test_palette_transparency_shows_white(tmp_path):
     assert pixels[1, 1].tolist() == [0, 0, 255]
 
 
+def test_a_transparent_grey_of_16_bits_shows_white(tmp_path):
+    grey = Image.fromarray(np.array([[40000, 1]], np.uint16))
+    path = saved(grey, tmp_path / "grey.png", transparency=1)
+    assert np.asarray(open_picture(path))[0, :, 0].tolist() == [40000 >> 8, 255]
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_orientation_is_undone(orientation, tmp_path):
     upright = quarters()

@@ -195,8 +195,9 @@ def _rgb(picture: Image.Image) -> Image.Image:
         )
     if picture.mode in ("I", "F"):
         return _stretched(picture)
-    to_rgb = _high_bytes if picture.mode.startswith("I;16") else _converted
-    return _by_strips(picture, _on_white if picture.has_transparency_data else to_rgb)
+    if picture.mode.startswith("I;16"):
+        return _by_strips(picture, _high_bytes)
+    return _by_strips(picture, _on_white if picture.has_transparency_data else _converted)
 
 
 def _strips(picture: Image.Image) -> Iterator[tuple[int, Image.Image]]:
@@ -220,7 +221,10 @@ def _converted(strip: Image.Image) -> Image.Image:
 
 def _high_bytes(strip: Image.Image) -> Image.Image:
     # Pillow would clip to 0-255; the eight higher bits are the picture.
-    return Image.fromarray((np.asarray(strip) >> 8).astype(np.uint8))
+    values = np.asarray(strip)
+    grey = (values >> 8).astype(np.uint8)
+    grey[values == strip.info.get("transparency", -1)] = 255  # on white
+    return Image.fromarray(grey)
 
 
 def _on_white(strip: Image.Image) -> Image.Image:
