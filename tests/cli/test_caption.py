@@ -235,7 +235,10 @@ def test_options_of_the_other_way_are_refused(album: Path, options: tuple[str, .
 
 def test_figures_of_pictures_with_the_same_name(checkpoint: Path, album: Path) -> None:
     shutil.copy(album / "inner" / "coffee.JPG", album / "inner" / "cat.jpg")
-    pictures = (album / "cat.jpg", album / "inner" / "cat.jpg")
+    shutil.copy(album / "cat.jpg", album / "cat-2.jpg")
+    pictures = [album / name for name in ("cat-2.jpg", "cat.jpg", "inner/cat.jpg")]
     assert run("--model", checkpoint, *pictures, "--figure", album / "figures").exit_code == 0
-    first, second = (album / "figures" / name for name in ("cat.png", "cat-2.png"))
+    names = sorted(path.name for path in (album / "figures").iterdir())
+    assert names == ["cat-2.png", "cat-3.png", "cat.png"]
+    first, second = (album / "figures" / name for name in ("cat.png", "cat-3.png"))
     assert first.read_bytes() != second.read_bytes()

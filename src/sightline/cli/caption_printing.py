@@ -1,7 +1,6 @@
 """What `sightline caption` shows at the terminal."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from sightline.bulk.records import Failure, Record
 from sightline.bulk.sink import Sink
 from sightline.captioner import Captioner
 from sightline.captions import DOUBTFUL, NOT_SUPPORTED, UNFAMILIAR
-from sightline.cli.options import json_text
+from sightline.cli.options import json_text, new_name
 from sightline.printing import printable
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class Printed(Sink):
         self.captioner, self.figure, self.doubtful = captioner, figure, doubtful
         self.as_json, self.attention = as_json, attention
         self._written = 0
-        self._figures: Counter[Path] = Counter()
+        self._figures: set[str] = set()
 
     def write(self, records: Sequence[Record], failures: Sequence[Failure]) -> None:
         for failure in failures:
@@ -64,13 +63,7 @@ class Printed(Sink):
         """A name of its own for each figure: a second `dog` becomes `dog-2`."""
         parts = [part for part in PurePosixPath(item.inside).parts if part not in ("/", "..")]
         path = folder.joinpath(*parts).with_suffix("")
-        self._figures[path] += 1
-        number = self._figures[path]
-        if number == 1:
-            return path.with_name(f"{path.name}.png")
-        numbered = path.with_name(f"{path.name}-{number}")
-        self._figures[numbered] += 1  # a picture may be called dog-2 itself
-        return numbered.with_name(f"{numbered.name}.png")
+        return Path(f"{new_name(str(path), self._figures)}.png")
 
     def _to_json(self, record: Record) -> dict[str, Any]:
         content: dict[str, Any] = {"picture": record.item.name}

@@ -1,6 +1,5 @@
 """`sightline explain`."""
 
-import itertools
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ from sightline.cli.options import (
     device_option,
     find_pictures,
     models_option,
+    new_name,
     require_a_picture,
 )
 from sightline.errors import ConfigError, PictureError
@@ -150,7 +150,7 @@ def _write_pages(
             click.echo(f"sightline: skipped: {error}", err=True)
             skipped = True
             continue
-        page = folder / f"{_new_name(path.stem, taken)}.html"
+        page = folder / f"{new_name(path.stem, taken)}.html"
         with atomic_write(page) as file:
             file.write(render_page(report, index="index.html"))
         click.echo(printable(page))
@@ -162,19 +162,6 @@ def _write_pages(
             file.write(render_index(entries))
         click.echo(printable(folder / "index.html"))
     return skipped
-
-
-def _new_name(stem: str, taken: set[str]) -> str:
-    """A name that no other page has, in any case of letters; files of two folders may share one.
-
-    >>> taken = {"index"}
-    >>> [_new_name(stem, taken) for stem in ("dog", "Dog", "index", "dog")]
-    ['dog', 'Dog-2', 'index-2', 'dog-3']
-    """
-    names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
-    name = next(name for name in names if name.lower() not in taken)
-    taken.add(name.lower())
-    return name
 
 
 def _tell_skipped(report: "Report") -> None:

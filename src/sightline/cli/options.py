@@ -1,6 +1,7 @@
 """Options and output that several commands share."""
 
 import glob
+import itertools
 import json
 import re
 import sys
@@ -114,6 +115,19 @@ def json_text(content: Any, indent: int | None = None) -> str:
     """
     text = json.dumps(content, indent=indent, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def new_name(stem: str, taken: set[str]) -> str:
+    """A name that no other file has, in any case of letters; pictures may share one.
+
+    >>> taken = {"index"}
+    >>> [new_name(stem, taken) for stem in ("dog", "Dog", "index", "dog")]
+    ['dog', 'Dog-2', 'index-2', 'dog-3']
+    """
+    names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
+    name = next(name for name in names if name.lower() not in taken)
+    taken.add(name.lower())
+    return name
 
 
 def require_a_picture(paths: Sequence[Path], models: Sequence[Path]) -> None:
