@@ -47,6 +47,15 @@ def test_its_own_captions_come_from_the_search_of_ours(captioner, picture):
     assert captioner.vocabulary.decode([i for w in again.words for i in w.ids]) == again.text
 
 
+def test_weights_of_16_bits_are_captioned_in_bulk(picture, tmp_path):
+    model, processor = tiny("vision-encoder-decoder")
+    captioner = sightline.wrap(model.to(torch.bfloat16), processor)
+    picture.save(tmp_path / "a.png")
+    output = tmp_path / "captions.jsonl"
+    summary = sightline.caption_all(tmp_path / "a.png", output, captioner=captioner, max_length=4)
+    assert summary.captioned == 1
+
+
 def test_greedy_captions_are_those_of_transformers(picture):
     model, (image_processor, tokenizer) = tiny("vision-encoder-decoder")
     captioner = sightline.wrap(model, (image_processor, tokenizer))

@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from sightline.bulk.items import Item
 from sightline.captioner import Captioner
 from sightline.captions import SEEN, Caption, known
@@ -95,7 +97,8 @@ def model_name(captioner: Captioner) -> str:
     digest.update("\n".join(captioner.vocabulary.words).encode())
     for name, tensor in sorted(captioner.model.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        values = tensor.detach().cpu().contiguous().flatten()
+        digest.update(values.view(torch.uint8).numpy().tobytes())  # (NumPy has no bfloat16)
     folder = captioner.checkpoint
     name = type(captioner.model).__name__.lower() if folder is None else folder.name
     if folder is not None and name.startswith("step-"):
