@@ -102,6 +102,24 @@ def test_mistakes_are_one_line(checkpoint: Path, hub: Path, tmp_path: Path) -> N
         pull("me/other", tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("card", "says"),
+    [
+        (b"---\na: [\n---\n# x", "not YAML"),
+        (b"---\n- a\n- b\n---\n# x", "must be keys and values"),
+        (b"caf\xe9", "is not UTF-8 text"),
+    ],
+)
+def test_a_card_that_cannot_be_read_is_one_line(
+    checkpoint: Path, tmp_path: Path, card: bytes, says: str
+) -> None:
+    model = shutil.copytree(checkpoint, tmp_path / "model")
+    (model / "README.md").write_bytes(card)
+    with pytest.raises(ConfigError, match=rf"README\.md: .*{says}"):
+        stage(model, tmp_path / "staged")
+    assert not (tmp_path / "staged").exists()
+
+
 def test_the_command_stages_without_an_account(checkpoint: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(
         command, ["push", str(checkpoint), "--stage", str(tmp_path / "staged")]

@@ -15,7 +15,8 @@ import yaml
 from sightline import extras
 from sightline.checkpoint import find_checkpoint, load_config
 from sightline.errors import ConfigError
-from sightline.files import atomic_write
+from sightline.files import CONFIG_BYTES, atomic_write
+from sightline.parsing import parse_yaml, read_text
 
 # What a checkpoint consists of. Nothing else in its folder is uploaded or kept of a download: the
 # state of training, for one, is large and nobody else's.
@@ -43,7 +44,7 @@ def card_metadata(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_metadata(card: str, metadata: dict[str, Any]) -> str:
+def with_metadata(card: str, metadata: dict[str, Any], where: str = "README.md") -> str:
     """A card that begins with metadata. What the card has already is kept.
 
     >>> print(with_metadata("# A captioner", {"library_name": "sightline"}))
@@ -53,10 +54,12 @@ def with_metadata(card: str, metadata: dict[str, Any]) -> str:
     <BLANKLINE>
     # A captioner
     """
-    head = re.match(r"---\n(.*?)\n---\n+", card, re.DOTALL)
-    given = yaml.safe_load(head[1]) if head else {}
+    head = re.match(r"---\r?\n(.*?)\r?\n---(\r?\n)+", card, re.DOTALL)
+    given = parse_yaml(head[1], where) or {} if head else {}
+    if not isinstance(given, dict):
+        raise ConfigError(f"{where}: what is between its first lines --- must be keys and values")
     body = card[head.end() :] if head else card
-    merged = yaml.safe_dump({**metadata, **(given or {})}, sort_keys=False, allow_unicode=True)
+    merged = yaml.safe_dump({**metadata, **given}, sort_keys=False, allow_unicode=True)
     return f"---\n{merged}---\n\n{body}"
 
 
@@ -66,14 +69,17 @@ def stage(model: Path | None, folder: Path) -> Path:
     config = load_config(checkpoint)
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: is not empty; give a new folder")
+    card = checkpoint / "README.md"
+    own = (
+        read_text(card, CONFIG_BYTES, ConfigError) if card.exists() else "# A Sightline captioner\n"
+    )
+    text = with_metadata(own, card_metadata(config), str(card))
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(path for pattern in _FILES for path in checkpoint.glob(pattern)):
         if path.name not in _LEFT_OUT:
             shutil.copyfile(path, folder / path.name)
-    card = folder / "README.md"
-    text = card.read_text("utf-8") if card.exists() else "# A Sightline captioner\n"
-    with atomic_write(card) as file:
-        file.write(with_metadata(text, card_metadata(config)))
+    with atomic_write(folder / card.name) as file:
+        file.write(text)
     return folder
 
 
