@@ -107,6 +107,7 @@ def test_errors(run, checkpoint, tmp_path):
         (("explanations", run, *folder, "--set", "methods=[lpr]"), "no method is called 'lpr'"),
         (("explanations", run, *folder, "--set", "method=lrp"), "did you mean 'methods'?"),
         (("explanations", run, *folder, "--set", "shuffled"), "must be an option, an equals sign"),
+        (("explanations", run, *folder, "--set", "seed=2024-13-45"), "--set seed=2024-13-45: not"),
         (("explanations", run, *folder, "--split", "val"), "no picture is in split 'val'"),
         (("explanations", tmp_path / "none", *folder), "none does not exist"),
     ):

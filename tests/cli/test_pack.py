@@ -21,6 +21,9 @@ from sightline.errors import CheckpointError
 from sightline.models.registry import MODELS, create_model
 
 
+from sightline.errors import CheckpointError, ConfigError
+
+
 def test_what_is_packed_is_half_as_large_and_says_the_same(
     checkpoint: Path, examples: Path, tmp_path: Path
 ) -> None:
@@ -113,6 +116,14 @@ def test_a_captioner_that_counts_its_steps_is_packed_with_those_of_the_first(
     weights = load_file(packed / "model.safetensors")
     assert {int(t) for name, t in weights.items() if name.endswith(".steps")} == {7}
     sightline.load(packed).caption(examples / "cat.jpg")
+
+
+def test_a_card_that_is_no_utf8_is_one_line(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_bytes(b"caf\xe9")
+    arguments = [checkpoint, "-o", tmp_path / "packed", "--card", tmp_path / "card.md"]
+    result = CliRunner().invoke(pack, [str(each) for each in arguments])
+    assert isinstance(result.exception, ConfigError)
+    assert "save it as UTF-8" in str(result.exception)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:

@@ -167,17 +167,13 @@ def _name(run: Path | None, phase: int | None) -> str:
 
 def _parse(settings: tuple[str, ...]) -> dict[str, Any]:
     """`option=value` pairs; values are written as in a recipe."""
-    import yaml
-
     from sightline.errors import ConfigError
+    from sightline.parsing import parse_yaml
 
     values = {}
     for setting in settings:
         option, equals, text = setting.partition("=")
-        try:
-            values[option] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            equals = ""
         if not equals:
             raise ConfigError(f"--set {setting}: must be an option, an equals sign and a value")
+        values[option] = parse_yaml(text, f"--set {setting}")
     return values

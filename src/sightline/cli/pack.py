@@ -5,6 +5,9 @@ from pathlib import Path
 import click
 
 from sightline.cli.options import no_repeat_option
+from sightline.errors import ConfigError
+from sightline.files import CONFIG_BYTES
+from sightline.parsing import read_text
 from sightline.printing import printable
 
 
@@ -50,7 +53,7 @@ def command(
     """
     from sightline.checkpoint import find_checkpoint, pack_checkpoint
 
-    text = None if card is None else card.read_text("utf-8")
+    text = None if card is None else read_text(card, CONFIG_BYTES, ConfigError)
     sources = [find_checkpoint(run, phase) for run in runs]
     wishes = {"length_power": length_power, "no_repeat_ngram": no_repeat}
     decoding = {name: value for name, value in wishes.items() if value is not None}
