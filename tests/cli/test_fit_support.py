@@ -141,6 +141,11 @@ def test_the_bundled_captioner_is_fitted_in_a_copy(
     assert (tmp_path / "copy" / FILE).is_file()
     assert not (checkpoint / FILE).exists()
     assert f"Stored in {tmp_path / 'copy'}." in result.stdout.replace("\n", "")
+    inside = tmp_path / "copy" / "inside"
+    assert run(tmp_path / "copy", "--data", scenes, "-o", inside).exit_code == 0
+    assert sorted(path.name for path in inside.iterdir()) == sorted(
+        path.name for path in (tmp_path / "copy").iterdir() if path != inside
+    )
     again = run("--data", scenes, "-o", tmp_path / "copy")
     assert "exists already" in str(again.exception)
 

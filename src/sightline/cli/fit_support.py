@@ -167,7 +167,10 @@ def _copy(model: Path, output: Path) -> None:
     if source is not None and source.is_remote:
         keep_remote(source, output)
     else:
-        shutil.copytree(model if source is None else source.folder or model, output)
+        # The copy may be made inside the captioner's own folder.
+        leave_out = shutil.ignore_patterns(output.parent.name)
+        folder = model if source is None else source.folder or model
+        shutil.copytree(folder, output, ignore=leave_out)
 
 
 def _training_pictures(dataset: CaptionDataset, most: int) -> list[CaptionedImage]:
