@@ -17,11 +17,8 @@ from sightline.cli.pack import command as pack
 from sightline.config import to_dict
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.encoders.trainable_stages import TrainableStages
-from sightline.errors import CheckpointError
-from sightline.models.registry import MODELS, create_model
-
-
 from sightline.errors import CheckpointError, ConfigError
+from sightline.models.registry import MODELS, create_model
 
 
 def test_what_is_packed_is_half_as_large_and_says_the_same(
