@@ -116,6 +116,7 @@ def test_an_audit_writes_tables_a_document_and_a_report(
     assert (by_word["mug"]["read_as"], by_word["espresso"]["read_as"]) == ("cup", "coffee")
     assert system["unknown"] == 2
     assert system["words"] == 6
+    assert document["judge"]["words"] == len(captioner.vocabulary.to_json())
     assert [each["why"] for each in document["problems"]] == [
         "a caption has no words",
         "there is no such picture",

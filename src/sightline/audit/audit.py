@@ -29,6 +29,7 @@ from sightline.progress import progress
 from sightline.report.embedding import jpeg_uri
 from sightline.report.heatmaps import fit
 from sightline.report.page import render_audit, render_page
+from sightline.text.vocabulary import SPECIAL
 
 JUDGED = "judged.jsonl"
 SHOWN = 200  # pictures in the report, the worst ones
@@ -148,7 +149,7 @@ def _document(
         "notes": sentences.notes(len(problems), unfamiliar, foreign is not None),
         "judge": {
             "name": model_name(judge),
-            "words": len(judge.vocabulary),
+            "words": len(judge.vocabulary) - len(SPECIAL),
             "calibration": None if foreign is None else list(foreign.calibration),
         },
         "systems": systems,
