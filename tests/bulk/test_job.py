@@ -109,6 +109,34 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
     assert sorted(p.name for p in cut.parent.iterdir()) == sorted([name, failures])
 
 
+@pytest.mark.parametrize("name", ["captions.jsonl", "captions.csv"])
+@pytest.mark.parametrize("there", [False, True], ids=["new", "finished"])
+@pytest.mark.parametrize("written", [0, 3])
+def test_a_job_killed_at_its_first_write_costs_nothing(
+    captioner, album, tmp_path, name, there, written, monkeypatch
+):
+    """The journal is there then, and has no whole line."""
+    from sightline.bulk import output as module
+
+    output, options = tmp_path / name, {"captioner": captioner, "skip_existing": there, **SETTINGS}
+    sightline.caption_all(album, output, captioner=captioner, **SETTINGS)
+    whole = output.read_bytes()
+    if not there:
+        output.unlink()
+    append = module._append
+
+    def append_and_die(path, content):
+        append(path, content[:written])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_append", append_and_die)
+        with pytest.raises(Killed):
+            sightline.caption_all(album, output, **options)
+    sightline.caption_all(album, output, **options)
+    assert output.read_bytes() == whole
+
+
 def test_sidecars_of_a_batch_that_was_not_completed_are_made_again(
     captioner, album, tmp_path, monkeypatch
 ):

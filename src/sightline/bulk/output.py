@@ -9,7 +9,8 @@ While a job runs there is a folder `OUTPUT.unfinished`:
 
 A batch is appended to the rows and to the failures, both reach the disk, then the journal gets its
 line. Whatever is behind the last line of the journal is cut off by the job that goes on. So a job
-that was killed makes the same batches from there as if it had not been, and the same bytes.
+that was killed makes the same batches from there as if it had not been, and the same bytes. The
+first line is there before the job writes anything: without a whole line nothing was begun.
 """
 
 import contextlib
@@ -90,11 +91,13 @@ class Output(Sink):
         """Take up a job, or start it; the number of pictures that have a row or a failure."""
         if self.overwrite and not self._continues(job):
             self._clear()
-        if self.journal.exists():
+        if self._whole_lines():
             self._check_job(job)
             self._cut_off()
         else:
             self._start(job)
+        if not _size(self.form.rows):
+            _append(self.form.rows, self.form.header())
         self._note(self.form.existing())
         self._note(self.form.read_rows())
         if self.retry:
@@ -106,7 +109,7 @@ class Output(Sink):
 
     def _continues(self, job: dict[str, Any]) -> bool:
         """Whether an unfinished job overwrites already: it was told so when it began."""
-        return self._begun() == job | {"overwrite": True} and self.journal.exists()
+        return self._begun() == job | {"overwrite": True} and bool(self._whole_lines())
 
     def _begun(self) -> dict[str, Any]:
         """What an unfinished job was told when it began; nothing, if that cannot be read."""
@@ -133,12 +136,11 @@ class Output(Sink):
             )
         with atomic_write(form.work / "job.json") as file:
             json.dump(job | {"overwrite": self.overwrite}, file)
-        form.rows.parent.mkdir(parents=True, exist_ok=True)
-        if form.rows.exists() and form.grows:
+        if not form.grows:
+            form.rows.unlink(missing_ok=True)  # of a job that was killed when it was finished
+        elif form.rows.exists():
             self._end_last_line()
-        else:
-            with atomic_write(form.rows, "wb") as file:
-                file.write(form.header())
+        self.journal.unlink(missing_ok=True)
         self._commit()
 
     def _end_last_line(self) -> None:
@@ -159,15 +161,18 @@ class Output(Sink):
 
     def _cut_off(self) -> None:
         """What a job that was killed wrote of its last batch."""
-        content = self.journal.read_bytes()
-        *lines, half = content.split(b"\n")  # the last line may be half there
-        sizes = self._sizes(lines[-1]) if lines else (0, 0)
+        lines = self._whole_lines()
+        sizes = self._sizes(lines.splitlines()[-1])
         self._in_flight = {key_of(name) for name in self.form.names_behind(sizes[0])}
         for path, size in zip((self.form.rows, self.failures), sizes, strict=True):
-            if path.exists() and path.stat().st_size > size:
+            if _size(path) > size:
                 os.truncate(path, size)
-        if half:
-            os.truncate(self.journal, len(content) - len(half))
+        os.truncate(self.journal, len(lines))
+
+    def _whole_lines(self) -> bytes:
+        """The journal without its last line, if that is only half there."""
+        content = self.journal.read_bytes() if self.journal.exists() else b""
+        return content[: content.rfind(b"\n") + 1]
 
     def _sizes(self, line: bytes) -> tuple[int, int]:
         """How long rows and failures were, by a line of the journal."""
@@ -232,7 +237,7 @@ class Output(Sink):
             _append(self.failures, "".join(f"{line}\n" for line in lines).encode("utf-8"))
 
     def _commit(self) -> None:
-        sizes = [p.stat().st_size if p.exists() else 0 for p in (self.form.rows, self.failures)]
+        sizes = [_size(path) for path in (self.form.rows, self.failures)]
         _append(self.journal, json.dumps(sizes).encode() + b"\n")
 
     # --- after the last batch -------------------------------------------------------------------
@@ -260,6 +265,11 @@ def _short(sha256: str | None) -> int | None:
     if sha256 is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
         return None
     return int(sha256[:16], 16)
+
+
+def _size(path: Path) -> int:
+    """How long a file is; one that is not there has no bytes."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def _ends_line(file: Any) -> bool:
