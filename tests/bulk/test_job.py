@@ -165,6 +165,25 @@ def test_sidecars_of_a_batch_that_was_not_completed_are_made_again(
     assert done == ["palace.jpg"]
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_pictures_that_would_share_a_sidecar_keep_theirs_when_a_job_goes_on(
+    captioner, album, overwrite
+):
+    shutil.copy(album / "palace.jpg", album / "cat.png")  # would share cat.txt
+    pictures, options = [album / "cat.jpg", album / "cat.png"], {"format": "txt", "batch_size": 1}
+    options |= {"captioner": captioner, "overwrite": overwrite}
+    with pytest.raises(Killed):
+        Job(captioner, 1, 1, options={"check": False}).run(
+            *_killed_after(pictures, album, "txt", overwrite)
+        )
+    sightline.caption_all(pictures, album, **options)
+    texts = {name: (album / name).read_text() for name in ("cat.txt", "cat.png.txt")}
+    assert texts == {
+        "cat.txt": captioner.caption(album / "cat.jpg").text + "\n",
+        "cat.png.txt": captioner.caption(album / "cat.png").text + "\n",
+    }
+
+
 def test_failures_are_a_table_and_are_tried_again_on_request(captioner, album, tmp_path):
     (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
     (album / "new.jxl").write_bytes(b"\xff\x0a" + bytes(500))
@@ -221,7 +240,7 @@ def key_caption(path: Path) -> list[tuple[str, str, str]]:
 def test_another_job_does_not_mix_with_one_that_was_begun(captioner, fitted, album, tmp_path):
     output = tmp_path / "captions.jsonl"
     with pytest.raises(Killed):
-        Job(captioner, 2, 1).run(*_killed_after(album, output))
+        Job(captioner, 2, 1).run(*_killed_after([album], output))
     with pytest.raises(ConfigError, match="was begun with batch_size 2, not 3"):
         sightline.caption_all(album, output, captioner=captioner, batch_size=3)
     with Output(_form(output)), pytest.raises(ConfigError, match="another job is writing it"):
@@ -230,17 +249,19 @@ def test_another_job_does_not_mix_with_one_that_was_begun(captioner, fitted, alb
     assert len(rows_of(output)) == 7
 
 
-def _form(output: Path):
+def _form(output: Path, format: str | None = None, overwrite: bool = False):
     from sightline.bulk.formats import open_format
 
-    return open_format(output)
+    return open_format(output, format, overwrite=overwrite)
 
 
-def _killed_after(album: Path, output: Path):
+def _killed_after(
+    pictures: list[Path], output: Path, format: str | None = None, overwrite: bool = False
+):
     """A source, and a sink that dies with the second batch."""
     from sightline.bulk.sources import open_source
 
-    sink = Output(_form(output)).__enter__()
+    sink = Output(_form(output, format, overwrite), overwrite=overwrite).__enter__()
     write = sink.write
     batches = []
 
@@ -252,7 +273,7 @@ def _killed_after(album: Path, output: Path):
         write(records, failures)
 
     sink.write = write_or_die  # type: ignore[method-assign]
-    return open_source(album), sink
+    return open_source(pictures), sink
 
 
 def test_a_sink_of_your_own_and_every_picture_once(captioner, album):

@@ -73,6 +73,12 @@ class Format:
         """The pictures of an earlier, finished output that does not grow."""
         yield from ()
 
+    def claim(self, item: Item) -> None:
+        """Take note of a picture on the list, captioned already or not, before it is asked about.
+
+        What the output calls a picture may depend on those before it.
+        """
+
     def has_own(self, item: Item) -> bool:
         """Whether the picture has what this format would write, so that nothing is to be done."""
         return False

@@ -203,6 +203,7 @@ class Output(Sink):
 
         Raises a `PictureError` where what the picture has cannot be read.
         """
+        self.form.claim(item)
         if item.key in self._failed:
             return True
         key = key_of(self.form.name(item))

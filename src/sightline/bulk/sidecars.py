@@ -46,6 +46,9 @@ class Sidecars(Format):
                 return path
         return picture.with_name(f"{picture.name}.{item.key:016x}{self.suffix}")
 
+    def claim(self, item: Item) -> None:
+        self.path(item)
+
     def names_behind(self, size: int) -> Iterator[str]:
         if self.rows.exists():
             with self.rows.open("rb") as file:
