@@ -237,6 +237,16 @@ def key_caption(path: Path) -> list[tuple[str, str, str]]:
     return sorted(zip(table["path"], table["sha256"], table["caption"], strict=True))
 
 
+def test_pictures_whose_features_are_looked_up_have_no_hash_and_are_captioned_once(
+    captioner, album, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(captioner.encoder, "sees_pixels", False)
+    options = {"captioner": captioner, "skip_existing": True, **SETTINGS}
+    first = sightline.caption_all(album, tmp_path / "captions.jsonl", **options)
+    again = sightline.caption_all(album, tmp_path / "captions.jsonl", **options)
+    assert (first.captioned, again.captioned, again.skipped) == (7, 0, 7)
+
+
 def test_another_job_does_not_mix_with_one_that_was_begun(captioner, fitted, album, tmp_path):
     output = tmp_path / "captions.jsonl"
     with pytest.raises(Killed):

@@ -213,7 +213,8 @@ class Output(Sink):
 
     def has_unchanged(self, item: Item, sha256: str) -> bool:
         """Whether a picture has a row, and the same content as then."""
-        return self._hashes.get(key_of(self.form.name(item))) == _short(sha256)
+        short = _short(sha256)  # None of precomputed features, which have no file
+        return short is not None and self._hashes.get(key_of(self.form.name(item))) == short
 
     def write(self, records: Sequence[Record], failures: Sequence[Failure]) -> None:
         """A batch: on disk when this returns."""
