@@ -162,9 +162,13 @@ def test_relative_pictures_of_fiftyone(captioner, album, tmp_path, monkeypatch):
     (path,) = json.loads((tmp_path / "labels" / "data.json").read_text("utf-8")).values()
     assert path == str(album / "cat.jpg")
     assert sightline.caption_all("cat.jpg", tmp_path / "labels", **options).skipped == 1
+    again = sightline.caption_all("coffee.jpg", tmp_path / "labels", overwrite=True, **options)
+    assert again.captioned == 1
+    (path,) = json.loads((tmp_path / "labels" / "data.json").read_text("utf-8")).values()
+    assert path == str(album / "coffee.jpg")
     (tmp_path / "labels" / "labels.json").write_text("[]")
     with pytest.raises(sightline.SightlineError, match="not such a file"):
-        sightline.caption_all("coffee.jpg", tmp_path / "labels", **options)
+        sightline.caption_all("cat.jpg", tmp_path / "labels", **options)
 
 
 def test_wrong_outputs(captioner, album, tmp_path):

@@ -143,6 +143,10 @@ class FiftyOneLabels(Format):
     def work(self) -> Path:
         return self.output / ".unfinished"
 
+    def clear(self) -> None:
+        for name in ("labels.json", "data.json"):
+            (self.output / name).unlink(missing_ok=True)
+
     def has_own(self, item: Item) -> bool:
         return f"{item.key:016x}" in self._earlier["data.json"]
 

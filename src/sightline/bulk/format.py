@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import ClassVar
 
-from sightline.bulk.items import Item
+from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Record, Row
 from sightline.errors import DataError
+from sightline.files import atomic_write
 from sightline.parsing import read_json_lines
 
 # Of each picture in an output: its name there, and the hash of its content where that is kept.
@@ -60,6 +61,18 @@ class Format:
         for row in read_rows(self.rows):
             yield row["path"], row.get("sha256")
 
+    def drop_superseded(self) -> None:
+        """Of several rows of a picture keep the last, which is of its present content."""
+        if not self.grows:
+            return  # (`assemble` does that)
+        last: dict[int, int] = {}
+        for number, (name, _) in enumerate(self.read_rows()):
+            last[key_of(name)] = number
+        kept = set(last.values())
+        with atomic_write(self.output, "wb") as file:
+            for content in self.some_rows(kept):
+                file.write(content)
+
     def some_rows(self, numbers: Set[int]) -> Iterator[bytes]:
         """The header and the rows with these numbers, as they are in the rows file."""
         with self.rows.open("rb") as file:
@@ -68,6 +81,10 @@ class Format:
     def names_behind(self, size: int) -> Iterator[str]:
         """Pictures in the rows file behind its first `size` bytes, as far as they are legible."""
         yield from ()
+
+    def clear(self) -> None:
+        """Delete an earlier output, so that the job starts again."""
+        self.output.unlink(missing_ok=True)
 
     def existing(self) -> Existing:
         """The pictures of an earlier, finished output that does not grow."""

@@ -120,11 +120,10 @@ class Output(Sink):
         return begun if isinstance(begun, dict) else {}
 
     def _clear(self) -> None:
-        """Forget an earlier output. Sidecars are replaced one by one instead."""
+        """Forget an earlier job and its output."""
         for name in ("journal.jsonl", "rows.jsonl", "job.json"):
             (self.form.work / name).unlink(missing_ok=True)
-        if not self.form.is_folder:
-            self.form.output.unlink(missing_ok=True)
+        self.form.clear()
         self.failures.unlink(missing_ok=True)
 
     def _start(self, job: dict[str, Any]) -> None:
@@ -246,20 +245,10 @@ class Output(Sink):
 
     def finish(self) -> None:
         """Make the output complete."""
-        if self.form.grows and self._superseded:
-            self._drop_superseded()
+        if self._superseded:
+            self.form.drop_superseded()
         self.form.assemble()
         self.journal.unlink()
-
-    def _drop_superseded(self) -> None:
-        """Of several rows of a picture keep the last, which is of its present content."""
-        last: dict[int, int] = {}
-        for number, (name, _) in enumerate(self.form.read_rows()):
-            last[key_of(name)] = number
-        kept = set(last.values())
-        with atomic_write(self.form.output, "wb") as file:
-            for content in self.form.some_rows(kept):
-                file.write(content)
 
 
 def _short(sha256: str | None) -> int | None:

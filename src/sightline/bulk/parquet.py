@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sightline.bulk.format import Existing, Format, read_rows
+from sightline.bulk.items import key_of
 from sightline.bulk.records import Record, Row
 from sightline.bulk.tables import import_parquet, open_parquet
 from sightline.errors import DataError
@@ -92,6 +93,22 @@ class ParquetParts(ParquetFile):
 
     def read_rows(self) -> Existing:
         yield from ()
+
+    def clear(self) -> None:
+        for part in self.parts():
+            part.unlink()
+
+    def drop_superseded(self) -> None:
+        later: set[int] = set()
+        for part in reversed(self.parts()):
+            keys = [key_of(name) for name, _ in _names(part)]
+            kept = [key not in later for key in keys]
+            later.update(keys)
+            if not all(kept):
+                with open_parquet(part) as file:
+                    table = file.read().filter(kept)
+                with atomic_write(part, "wb") as file:
+                    import_parquet().write_table(table, file, compression="zstd")
 
     def existing(self) -> Existing:
         for part in self.parts():

@@ -46,6 +46,9 @@ class Sidecars(Format):
                 return path
         return picture.with_name(f"{picture.name}.{item.key:016x}{self.suffix}")
 
+    def clear(self) -> None:
+        """Nothing: sidecars are replaced one by one."""
+
     def claim(self, item: Item) -> None:
         self.path(item)
 

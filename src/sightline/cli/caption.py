@@ -78,8 +78,8 @@ class _Command(click.Command):
 @click.option(
     "--format",
     metavar="NAME",
-    help="Format of the output, if its suffix does not say: jsonl, csv, parquet, txt, xmp, "
-    "metadata, coco, label-studio, fiftyone.",
+    help="Format of the output, if its suffix does not say: jsonl, csv, parquet, "
+    "parquet-parts, txt, xmp, metadata, coco, label-studio, fiftyone.",
 )
 @click.option(
     "--attention",
