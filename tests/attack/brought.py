@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from sightline.audit.deliveries import read_delivery
 from sightline.blind.systems import captions_of
 from sightline.bulk.formats import open_format
 from sightline.bulk.items import Item
+from sightline.bulk.parquet import ParquetFile
 from sightline.bulk.sources import open_source
 from sightline.bulk.xmp import read_texts, with_texts
 from sightline.pictures import open_picture
@@ -98,8 +98,8 @@ def _outputs(folder: Path, lines: str) -> dict[str, Target]:
     """Outputs of an earlier job, which another is to add to."""
     contents = {
         "out.jsonl": (lines.replace("image", "path"), damage_json),
-        "out.csv": ("path,caption\n1.jpg,a dog runs\n", damage_text),
-        "out.parquet": (_parquet("path", "sha256"), damage),
+        "out.csv": (open_format(Path("out.csv")).header() + b"1.jpg,,a dog runs\n", damage_text),
+        "out.parquet": (_caption_parquet(), damage),
         "coco.json": (
             json.dumps([{"image_id": 1, "caption": "a dog", "file_name": "1.jpg"}]),
             damage_json,
@@ -110,6 +110,13 @@ def _outputs(folder: Path, lines: str) -> dict[str, Target]:
         file = write(folder / "outputs" / name, content)
         targets[name] = Target(file, how, partial(_existing, file))
     return targets
+
+
+def _caption_parquet() -> bytes:
+    form, stream = open_format(Path("out.parquet")), io.BytesIO()
+    assert isinstance(form, ParquetFile)
+    form.write(stream, iter([{"path": "1.jpg", "sha256": "0" * 64, "caption": "a dog runs"}]))
+    return stream.getvalue()
 
 
 def _existing(file: Path) -> None:
@@ -143,9 +150,8 @@ def _jpeg() -> bytes:
     return stream.getvalue()
 
 
-def _parquet(*names: str) -> bytes:
-    columns: Iterable[str] = names or ("image", "caption")
-    table = pyarrow.table({name: [f"{n}.jpg" for n in (1, 2)] for name in columns})
+def _parquet() -> bytes:
+    table = pyarrow.table({name: [f"{n}.jpg" for n in (1, 2)] for name in ("image", "caption")})
     stream = io.BytesIO()
     parquet.write_table(table, stream)
     return stream.getvalue()

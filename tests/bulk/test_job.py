@@ -251,13 +251,30 @@ def test_pictures_whose_features_are_looked_up_have_no_hash_and_are_captioned_on
 def test_another_job_does_not_mix_with_one_that_was_begun(captioner, fitted, album, tmp_path):
     output = tmp_path / "captions.jsonl"
     with pytest.raises(Killed):
-        Job(captioner, 2, 1).run(*_killed_after([album], output))
+        Job(captioner, 2, 1, options={"check": False}).run(*_killed_after([album], output))
     with pytest.raises(ConfigError, match="was begun with batch_size 2, not 3"):
         sightline.caption_all(album, output, captioner=captioner, batch_size=3)
     with Output(_form(output)), pytest.raises(ConfigError, match="another job is writing it"):
         sightline.caption_all(album, output, captioner=captioner, **SETTINGS)
+    with pytest.raises(ConfigError, match="was begun with attention False, not True"):
+        sightline.caption_all(album, output, captioner=captioner, attention=True, **SETTINGS)
+    with pytest.raises(ConfigError, match="was begun with format 'jsonl', not 'csv'"):
+        sightline.caption_all(album, output, captioner=captioner, format="csv", **SETTINGS)
     sightline.caption_all(album, output, captioner=captioner, batch_size=3, overwrite=True)
     assert len(rows_of(output)) == 7
+
+
+@pytest.mark.parametrize("name", ["captions.csv", "captions.parquet", "parts"])
+def test_rows_are_not_added_to_a_table_with_other_columns(captioner, album, tmp_path, name):
+    output = tmp_path / name
+    options = {"captioner": captioner, "format": NAMES.get(name), "skip_existing": True}
+    sightline.caption_all(album / "cat.jpg", output, **options)
+    before = contents(output)
+    for other in ({"n_best": 2}, {"attention": True}):
+        with pytest.raises(ConfigError, match="has other columns than this job would write"):
+            sightline.caption_all(album, output, **options, **other)
+        assert contents(output) == before
+    assert sightline.caption_all(album, output, **options).captioned == 6
 
 
 def _form(output: Path, format: str | None = None, overwrite: bool = False):

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Record, Row
-from sightline.errors import DataError
+from sightline.errors import ConfigError, DataError
 from sightline.files import atomic_write
 from sightline.parsing import read_json_lines
 
@@ -29,17 +29,23 @@ class Format:
         self,
         output: Path,
         *,
+        format: str,
         attention: bool = False,
         optional: Sequence[str] = (),
         overwrite: bool = False,
     ) -> None:
         self.output, self.attention, self.overwrite = output, attention, overwrite
+        self.format = format  # its name
         self.optional = tuple(optional)  # columns that only some jobs have
 
     @property
     def work(self) -> Path:
         """The folder of an unfinished job."""
         return self.output.with_name(f"{self.output.name}.unfinished")
+
+    def settings(self) -> dict[str, Any]:
+        """What rows depend on besides the captioner: see `Job.settings`."""
+        return {"format": self.format, "attention": self.attention}
 
     @property
     def rows(self) -> Path:
@@ -85,6 +91,13 @@ class Format:
     def clear(self) -> None:
         """Delete an earlier output, so that the job starts again."""
         self.output.unlink(missing_ok=True)
+
+    def other_columns(self) -> ConfigError:
+        """What is wrong with a table that this job's rows do not fit into."""
+        return ConfigError(
+            f"{self.output}: has other columns than this job would write; use the options that it "
+            "was made with, or choose another output"
+        )
 
     def existing(self) -> Existing:
         """The pictures of an earlier, finished output that does not grow."""

@@ -43,6 +43,8 @@ class CsvTable(Format):
         names, rows = read_csv(self.rows)
         if "path" not in names:
             raise DataError(f"{self.rows}: not a table of captions: it has no column path")
+        if names != self._columns():
+            raise self.other_columns()
         for row in rows:
             cells = dict(zip(names, row, strict=True))
             yield cells["path"], cells.get("sha256")
@@ -124,4 +126,4 @@ def open_format(output: Path, name: str | None = None, **options: Any) -> Format
         raise ConfigError(f"{output}: is a file, and --format {name} writes into a folder")
     if not kind.is_folder and output.is_dir():
         raise ConfigError(f"{output}: is a folder, and --format {name} writes a file")
-    return kind(output, **options)
+    return kind(output, format=name, **options)

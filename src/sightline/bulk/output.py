@@ -89,17 +89,21 @@ class Output(Sink):
 
     def begin(self, job: dict[str, Any]) -> int:
         """Take up a job, or start it; the number of pictures that have a row or a failure."""
+        job = job | self.form.settings()
         if self.overwrite and not self._continues(job):
             self._clear()
-        if self._whole_lines():
+        if begun := bool(self._whole_lines()):
             self._check_job(job)
             self._cut_off()
         else:
+            self._check_output()
+        self._note(self.form.existing())
+        if _size(self.form.rows):
+            self._note(self.form.read_rows())
+        if not begun:  # only now: nothing is wrong with what is there
             self._start(job)
         if not _size(self.form.rows):
             _append(self.form.rows, self.form.header())
-        self._note(self.form.existing())
-        self._note(self.form.read_rows())
         if self.retry:
             self.failures.unlink(missing_ok=True)
             self._commit()
@@ -126,18 +130,21 @@ class Output(Sink):
         self.form.clear()
         self.failures.unlink(missing_ok=True)
 
-    def _start(self, job: dict[str, Any]) -> None:
+    def _check_output(self) -> None:
+        """Before a job starts: an output may be there only if the job was told to add to it."""
         form = self.form
         if form.output.is_file() and not (self.skip_existing or self.retry):
             raise ConfigError(
                 f"{form.output}: exists already; --skip-existing adds what is new or has changed, "
                 "--overwrite starts again"
             )
-        with atomic_write(form.work / "job.json") as file:
-            json.dump(job | {"overwrite": self.overwrite}, file)
         if not form.grows:
             form.rows.unlink(missing_ok=True)  # of a job that was killed when it was finished
-        elif form.rows.exists():
+
+    def _start(self, job: dict[str, Any]) -> None:
+        with atomic_write(self.form.work / "job.json") as file:
+            json.dump(job | {"overwrite": self.overwrite}, file)
+        if self.form.rows.exists():
             self._end_last_line()
         self.journal.unlink(missing_ok=True)
         self._commit()

@@ -26,13 +26,24 @@ class ParquetFile(Format):
 
     def existing(self) -> Existing:
         if self.output.exists():
-            yield from _names(self.output)
+            yield from self._names(self.output)
 
     def assemble(self) -> None:
         new = {row["path"] for row in read_rows(self.rows)}
         kept = (row for row in self._earlier() if row["path"] not in new)
         with atomic_write(self.output, "wb") as file:
             self.write(file, chain(kept, read_rows(self.rows)))
+
+    def _names(self, path: Path) -> Existing:
+        names = ["path", "sha256"]
+        with open_parquet(path) as file:
+            if not set(names) <= set(file.schema_arrow.names):
+                raise DataError(f"{path}: not a table of captions; choose another output")
+            if not file.schema_arrow.equals(self.schema()):
+                raise self.other_columns()
+            for batch in file.iter_batches(8192, columns=names):
+                columns = batch.to_pydict()
+                yield from zip(*(columns[name] for name in names), strict=True)
 
     def _earlier(self) -> Iterator[Row]:
         if self.output.exists():
@@ -101,7 +112,7 @@ class ParquetParts(ParquetFile):
     def drop_superseded(self) -> None:
         later: set[int] = set()
         for part in reversed(self.parts()):
-            keys = [key_of(name) for name, _ in _names(part)]
+            keys = [key_of(name) for name, _ in self._names(part)]
             kept = [key not in later for key in keys]
             later.update(keys)
             if not all(kept):
@@ -112,7 +123,7 @@ class ParquetParts(ParquetFile):
 
     def existing(self) -> Existing:
         for part in self.parts():
-            yield from _names(part)
+            yield from self._names(part)
 
     def parts(self) -> list[Path]:
         return sorted(self.output.glob("part-*.parquet"))
@@ -131,13 +142,3 @@ class ParquetParts(ParquetFile):
 
     def assemble(self) -> None:
         """Nothing is left to do."""
-
-
-def _names(path: Path) -> Existing:
-    names = ["path", "sha256"]
-    with open_parquet(path) as file:
-        if not set(names) <= set(file.schema_arrow.names):
-            raise DataError(f"{path}: not a table of captions; choose another output")
-        for batch in file.iter_batches(8192, columns=names):
-            columns = batch.to_pydict()
-            yield from zip(*(columns[name] for name in names), strict=True)
