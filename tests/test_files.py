@@ -117,6 +117,12 @@ def test_one_process_writes_and_the_second_is_told_who(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
+def test_the_longest_name_that_a_file_can_have_is_written(tmp_path):
+    with atomic_write(tmp_path / (255 * "n")) as file:
+        file.write("whole")
+    assert [path.name for path in tmp_path.iterdir()] == [255 * "n"]
+
+
 def test_strays_of_ours_are_removed_and_nothing_else(tmp_path):
     for name in (".a.json.abcd_123", ".a.json.backup-1", ".b.json.abcd1234", "a.json"):
         (tmp_path / name).touch()

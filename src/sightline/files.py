@@ -163,9 +163,14 @@ def strays(folder: Path, names: Iterable[str]) -> list[Path]:
     return [
         stray
         for name in names
-        for stray in folder.glob(f".{name}." + 8 * "[a-z0-9_]")
+        for stray in folder.glob(_before(name) + 8 * "[a-z0-9_]")
         if stray.is_file() and not stray.is_symlink()
     ]
+
+
+def _before(name: str) -> str:
+    """How the name of a file begins while it is written: short, for names as long as can be."""
+    return f".{name[:40]}."
 
 
 @contextlib.contextmanager
@@ -182,7 +187,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     'whole'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=_before(path.name))
     try:
         # What is no UTF-8, as the names of files may be, is written out: an escape, in JSON.
         encoding, errors = (None, None) if "b" in mode else ("utf-8", "backslashreplace")

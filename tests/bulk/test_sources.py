@@ -127,6 +127,28 @@ def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
         item.read()
 
 
+@pytest.mark.parametrize("format", ["txt", "xmp"])
+def test_names_that_no_file_can_have_stop_no_job(captioner, album, tmp_path, format):
+    import sightline
+
+    shard, output = tmp_path / "odd.tar", tmp_path / "out"
+    names = [f"{300 * 'd'}/{300 * 'n'}.jpg", f"{251 * 'é'}.jpg", "nul\0.jpg", f"{800 * 'a/'}z.jpg"]
+    names += [f"{251 * 'm'}.{suffix}" for suffix in ("jpg", "png", "gif")]  # would share a sidecar
+    with tarfile.open(shard, "w", format=tarfile.PAX_FORMAT) as file:
+        for name in names:
+            member = file.gettarinfo(album / "cat.jpg")
+            member.pax_headers = {"path": name}
+            with (album / "cat.jpg").open("rb") as content:
+                file.addfile(member, content)
+    options = {"captioner": captioner, "format": format}
+    summary = sightline.caption_all(shard, output, **options)
+    assert (summary.captioned, summary.failed) == (7, 0)
+    assert len(list(output.rglob(f"*.{format}"))) == 7
+    assert (output / f"{251 * 'm'}.{format}").exists()
+    assert (output / f"nul\\0.{format}").exists()
+    assert sightline.caption_all(shard, output, **options).skipped == 7
+
+
 def test_members_of_a_shard_cannot_lead_outside_the_output(captioner, album, tmp_path):
     import sightline
 

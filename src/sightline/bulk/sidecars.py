@@ -14,6 +14,8 @@ from sightline.files import MEGABYTE, atomic_write
 from sightline.parsing import parse_json
 
 _MOST_BYTES = MEGABYTE  # read of a text that is there
+# What file systems allow a name, in bytes; and the folders before it, which is less than allowed.
+_LONGEST_NAME, _LONGEST_PATH = 255, 1000
 
 
 class Sidecars(Format):
@@ -21,7 +23,7 @@ class Sidecars(Format):
 
     The sidecar of `photos/a/dog.jpg`, listed from `photos`, is `OUTPUT/a/dog.txt`; with `photos`
     for the output it lies beside the picture. Where another picture of the job has that sidecar
-    already, it is `dog.png.txt`.
+    already, it is `dog.png.txt`. A name that no file can have is shortened, and ends in a hash.
     """
 
     grows: ClassVar[bool] = False
@@ -38,13 +40,19 @@ class Sidecars(Format):
 
     def path(self, item: Item) -> Path:
         """The sidecar of a picture; the same whenever pictures come in the same order."""
-        parts = [p for p in PurePosixPath(item.inside).parts if p not in ("/", "..", ".")]
-        picture = self.output.joinpath(*parts)
-        short = picture.with_suffix(self.suffix)
-        for path in (short, picture.with_name(picture.name + self.suffix)):
+        folder, name = self._place(item)
+        for stem in (PurePosixPath(name).stem, name):
+            path = folder / _possible(stem, self.suffix)
             if self._owners.setdefault(key_of(repr(path)), item.key) == item.key:
                 return path
-        return picture.with_name(f"{picture.name}.{item.key:016x}{self.suffix}")
+        return folder / _possible(name, f".{item.key:016x}{self.suffix}")
+
+    def _place(self, item: Item) -> tuple[Path, str]:
+        """The folder of a picture's sidecar, and the name of the picture."""
+        parts = [p for p in PurePosixPath(item.inside).parts if p not in ("/", "..", ".")]
+        *folders, name = parts or [f"{item.key:016x}"]
+        inside = "/".join(map(_possible, folders))
+        return self.output / (inside if _size(inside) <= _LONGEST_PATH else ""), name
 
     def clear(self) -> None:
         """Nothing: sidecars are replaced one by one."""
@@ -103,7 +111,7 @@ class XmpSidecars(Sidecars):
 
     def path(self, item: Item) -> Path:
         path = super().path(item)
-        longer = path.with_name(PurePosixPath(item.inside).name + self.suffix)
+        longer = path.with_name(_possible(self._place(item)[1], self.suffix))
         return longer if longer.exists() else path
 
     def has_own(self, item: Item) -> bool:
@@ -115,3 +123,22 @@ class XmpSidecars(Sidecars):
 
     def texts(self, path: Path) -> list[str]:
         return read_texts(path)
+
+
+def _possible(name: str, ending: str = "") -> str:
+    """A name that a file can have: members of shards and web addresses have any.
+
+    >>> _possible("dog", ".txt"), len(_possible(300 * "d", ".txt"))
+    ('dog.txt', 255)
+    """
+    name = name.replace("\0", "\\0")
+    if _size(name + ending) > _LONGEST_NAME:
+        ending = f".{key_of(name):016x}{ending}"
+        room = _LONGEST_NAME - len(ending)
+        name = name.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+    return name + ending
+
+
+def _size(name: str) -> int:
+    """In bytes; of one that is no UTF-8, too, whose bytes Python has as a character each."""
+    return len(name.encode("utf-8", "replace"))
