@@ -25,6 +25,12 @@ class Pages(http.server.BaseHTTPRequestHandler):
             self.end_headers()
         elif self.path == "/missing":
             self.send_error(404)
+        elif self.path == "/slow-headers":
+            self.send_response(200)
+            for _ in range(101):  # more than http.client would take, were it let
+                self.send_header("X", "x")
+                self.flush_headers()
+                time.sleep(0.02)
         elif self.path == "/slow":
             self.send_response(200)
             self.end_headers()
@@ -55,6 +61,11 @@ def test_private_addresses_are_refused(site):
         urls.download(f"{site}/cat.jpg", 1000)
     for address in ("10.1.2.3", "192.168.0.1", "169.254.169.254", "::1", "fd00::1", "0.0.0.0"):
         assert not urls.is_public(address)
+    # IPv4 inside IPv6: by NAT64, 6to4, and as it was written long ago; and site-local addresses.
+    for address in ("64:ff9b::a9fe:a9fe", "2002:7f00:1::", "::127.0.0.1", "fec0::1"):
+        assert not urls.is_public(address)
+    for address in ("64:ff9b::808:808", "2002:808:808::", "2606:4700::1111"):
+        assert urls.is_public(address)
 
 
 def test_downloads_are_bounded(site, monkeypatch):
@@ -64,6 +75,7 @@ def test_downloads_are_bounded(site, monkeypatch):
         ("/loop", "redirects more than 3 times"),
         ("/missing", "answers 404"),
         ("/slow", "took longer than 1 s"),
+        ("/slow-headers", "took longer than 1 s"),
     ):
         with pytest.raises(PictureError, match=says):
             urls.download(site + path, 10**6, seconds=0.6)

@@ -1,10 +1,12 @@
 """Pictures from the web: bounded in size, time and redirects, and never from a private address."""
 
 import http.client
+import io
 import ipaddress
 import socket
 import ssl
 import time
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from sightline.errors import PictureError
@@ -13,6 +15,8 @@ from sightline.version import __version__
 SECONDS = 30.0  # for one picture, redirects included
 REDIRECTS = 3
 _CHUNK = 1 << 16
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # IPv4 addresses, of machines that have only IPv6
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all of IPv6 that the open internet uses
 
 
 def is_url(name: str) -> bool:
@@ -47,21 +51,24 @@ def _get(url: str, most_bytes: int, deadline: float) -> bytes | str:
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("GET", target, headers={"User-Agent": f"sightline/{__version__}"})
-        response = connection.getresponse()
+        # (as `getresponse` does, which would wait for each line of the headers anew)
+        response = http.client.HTTPResponse(
+            _Received(connection.sock, deadline),  # type: ignore[arg-type]
+            method="GET",
+        )
+        response.begin()
         if response.status in (301, 302, 303, 307, 308):
             return urljoin(url, response.headers.get("Location", ""))
         if response.status != 200:
             raise PictureError(f"{url} answers {response.status} {response.reason}: check it")
         content = bytearray()
-        while True:
-            _remaining(connection, deadline)
-            if not (chunk := response.read1(_CHUNK)):
-                return bytes(content)
+        while chunk := response.read1(_CHUNK):
             content += chunk
             if len(content) > most_bytes:
                 raise PictureError(
                     f"{url} has more than {most_bytes // 1_000_000} megabytes: fetch it yourself"
                 )
+        return bytes(content)
     finally:
         connection.close()
 
@@ -73,15 +80,15 @@ def _connect(url: str, deadline: float) -> http.client.HTTPConnection:
         raise PictureError(f"{url} is not a web address: it must start with http:// or https://")
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
-    seconds = max(0.1, deadline - time.monotonic())
     found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     for address in addresses:
         if not is_public(address):
             raise PictureError(f"{url} leads to the private address {address}, which is refused")
-    connection = http.client.HTTPConnection(parts.hostname, port, timeout=seconds)
-    connection.sock = socket.create_connection((addresses[0], port), seconds)
+    connection = http.client.HTTPConnection(parts.hostname, port)
+    connection.sock = socket.create_connection((addresses[0], port), _remaining(deadline))
     if secure:
+        connection.sock.settimeout(_remaining(deadline))
         connection.sock = ssl.create_default_context().wrap_socket(
             connection.sock, server_hostname=parts.hostname
         )
@@ -95,13 +102,35 @@ def is_public(address: str) -> bool:
     (True, False, False)
     """
     parsed = ipaddress.ip_address(address.split("%")[0])
-    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+    if isinstance(parsed, ipaddress.IPv6Address):
+        # The IPv4 address that packets end at, where there is one in it.
+        inner = ipaddress.IPv4Address(int(parsed) % 2**32) if parsed in _NAT64 else None
+        inner = inner or parsed.ipv4_mapped or parsed.sixtofour
+        if inner is None and parsed not in _UNICAST:
+            return False
+        parsed = inner or parsed
     return parsed.is_global and not parsed.is_multicast
 
 
-def _remaining(connection: http.client.HTTPConnection, deadline: float) -> None:
+class _Received(io.RawIOBase):
+    """What a socket receives until a deadline, however slowly it comes."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self.connection, self.deadline = connection, deadline
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.connection.settimeout(_remaining(self.deadline))
+        return self.connection.recv_into(buffer)
+
+
+def _remaining(deadline: float) -> float:
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
-    if connection.sock is not None:
-        connection.sock.settimeout(seconds)
+    return seconds
