@@ -67,6 +67,23 @@ def test_pictures_in_a_table_of_datasets(album, tmp_path):
     assert first.name != second.name
 
 
+def test_pictures_in_a_table_are_not_read_to_count_them_and_few_are_held(tmp_path, monkeypatch):
+    import pandas
+    from pyarrow.parquet import ParquetFile
+
+    sizes, read = [], ParquetFile.iter_batches
+    monkeypatch.setattr(
+        ParquetFile, "iter_batches", lambda f, n, **kw: sizes.append(n) or read(f, n, **kw)
+    )
+    for name, cells in (("a", 40 * [b"picture"]), ("b", 40 * [{"bytes": b"picture"}])):
+        pandas.DataFrame({"image": cells}).to_parquet(tmp_path / f"{name}.parquet")
+    source = Source([tmp_path / "*.parquet"])
+    assert source.count() == 80
+    assert sizes == []
+    assert len(list(source)) == 80
+    assert max(sizes) <= 16
+
+
 @pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
 def test_shards_of_webdataset(album, tmp_path, suffix):
     import webdataset

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from sightline.bulk.items import Item, readable
 from sightline.bulk.tables import SUFFIXES as TABLES
-from sightline.bulk.tables import read_column
+from sightline.bulk.tables import count_rows, read_column
 from sightline.bulk.urls import is_url
 from sightline.errors import ConfigError, DataError
 from sightline.pictures import FILE_BYTES
@@ -42,21 +42,34 @@ class Source:
     allow_urls: bool = False
 
     def __iter__(self) -> Iterator[Item]:
-        for name in self.names:
-            yield from [name] if isinstance(name, Item) else self._open(str(name))
+        for name in self._names():
+            yield from [name] if isinstance(name, Item) else self._open(name)
 
     def count(self) -> int | None:
         """How many pictures these are; None if counting would mean reading them."""
-        if any(str(name).lower().endswith(SHARDS) for name in self.names):
-            return None
-        return sum(1 for _ in self)
+        count = 0
+        for name in self._names():
+            if isinstance(name, Item):
+                count += 1
+            elif name.lower().endswith(SHARDS):
+                return None
+            elif name.lower().endswith(".parquet") and Path(name).is_file():
+                count += count_rows(Path(name))
+            else:
+                count += sum(1 for _ in self._open(name))
+        return count
 
     def check(self) -> "Source":
         """This source; a `ConfigError` if one of its names cannot be meant, before any work."""
         for name in self.names:
             if not isinstance(name, Item):
-                next(self._open(str(name)), None)
+                next(self._open(_matches(str(name))[0]), None)
         return self
+
+    def _names(self) -> Iterator[str | Item]:
+        """The names, with what patterns match in their place."""
+        for name in self.names:
+            yield from [name] if isinstance(name, Item) else _matches(str(name))
 
     def _open(self, name: str) -> Iterator[Item]:
         path = Path(name)
@@ -64,12 +77,6 @@ class Source:
             yield self._of_url(name)
         elif path.is_dir():
             yield from _of_folder(path)
-        elif any(sign in name for sign in "*?[") and not path.exists():
-            matches = sorted(glob.glob(name, recursive=True))
-            if not matches:
-                raise ConfigError(f"{name}: no picture matches this pattern")
-            for match in matches:
-                yield from self._open(match)
         elif name.lower().endswith(SHARDS):
             yield from _of_shard(path)
         elif path.suffix.lower() in TABLES:
@@ -99,6 +106,16 @@ class Source:
                 path = beside if os.path.exists(beside) else Path(cell)
                 inside = cell if not Path(cell).is_absolute() and ".." not in cell else path.name
                 yield replace(Item.of_file(path), inside=inside)
+
+
+def _matches(name: str) -> list[str]:
+    """What a pattern matches; a name that is none is all that it matches."""
+    if is_url(name) or not any(sign in name for sign in "*?[") or Path(name).exists():
+        return [name]
+    matches = sorted(glob.glob(name, recursive=True))
+    if not matches:
+        raise ConfigError(f"{name}: no picture matches this pattern")
+    return matches
 
 
 def _of_folder(folder: Path) -> Iterator[Item]:

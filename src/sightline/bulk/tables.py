@@ -66,8 +66,24 @@ def _jsonl(table: Path, column: str | None) -> Iterator[Any]:
 def _parquet(table: Path, column: str | None) -> Iterator[Any]:
     with open_parquet(table) as file:
         name = _choose(table, file.schema_arrow.names, column)
-        for batch in file.iter_batches(1024, columns=[name]):
+        at_once = _at_once(file.schema_arrow.field(name).type)
+        for batch in file.iter_batches(at_once, columns=[name]):
             yield from batch.column(0).to_pylist()
+
+
+def _at_once(kind: Any) -> int:
+    """How many cells of a column are read at once: few, if they may be pictures."""
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return 1024 if types.is_string(kind) or types.is_large_string(kind) else 16
+
+
+def count_rows(table: Path) -> int:
+    """How many rows a Parquet table has, which says so itself."""
+    with open_parquet(table) as file:
+        rows: int = file.metadata.num_rows
+        return rows
 
 
 @contextlib.contextmanager
