@@ -123,7 +123,9 @@ def _existing(file: Path) -> None:
     """What a job that adds to an output reads of it first."""
     form = open_format(file, "coco" if file.suffix == ".json" else None)
     pictures = [*form.existing(), *(form.read_rows() if form.grows else ())]
-    form.has_own(Item.of_file(Path("1.jpg")))
+    item = Item.of_file(Path("1.jpg"))
+    form.claim(item)
+    form.has_own(item)
     assert all(isinstance(name, str) for name, _ in pictures)
 
 

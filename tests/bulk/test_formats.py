@@ -112,6 +112,24 @@ def test_coco_results_are_scored(captioner, album, tmp_path):
     assert scorable.candidates == tuple(row["caption"] for row in rows)
 
 
+def test_two_pictures_never_share_an_id_of_coco(captioner, album, tmp_path):
+    others = ("a/IMG_0001.jpg", "b/IMG_0001.jpg", "b/beach_1.jpg")
+    for name in (*others, "a/1.jpg", "b/001.jpg"):
+        (album / name).parent.mkdir(exist_ok=True)
+        shutil.copy(album / "cat.jpg", album / name)
+    names, results = [album / "a", album / "b"], tmp_path / "results.json"
+    for skip_existing in (False, True):
+        summary = sightline.caption_all(
+            names, results, captioner=captioner, skip_existing=skip_existing
+        )
+        ids = [row["image_id"] for row in json.loads(results.read_text("utf-8"))]
+        assert ids == [1, *(str(album / name) for name in others)]
+        failures = (tmp_path / "results.json.failures.jsonl").read_text("utf-8")
+        (failure,) = map(json.loads, failures.splitlines())
+        assert "has the image_id 1 of another picture" in failure["error"]
+    assert (summary.captioned, summary.skipped) == (0, 5)
+
+
 def test_tasks_of_label_studio(fitted, album, tmp_path):
     output = tmp_path / "tasks.json"
     sightline.caption_all(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from sightline.bulk.format import Format, read_rows
 from sightline.bulk.items import Item, key_of
 from sightline.bulk.records import Row
-from sightline.errors import DataError
+from sightline.errors import DataError, PictureError
 from sightline.files import DATA_BYTES, atomic_write
 from sightline.parsing import read_json
 
@@ -69,9 +69,25 @@ class Array(Format):
 class CocoResults(Array):
     """`image_id` and `caption`, as COCO's evaluation reads them.
 
-    The id is the number at the end of the file's name, as in COCO's own
-    (`COCO_val2014_000000000042.jpg`); of other pictures it is the whole name.
+    The id is the number that the file is named by, as COCO's own are (`000000000042.jpg`, or
+    `COCO_val2014_000000000042.jpg`); of other pictures it is the whole name.
     """
+
+    def __init__(self, output: Path, **options: Any) -> None:
+        super().__init__(output, **options)
+        self._owners: dict[int, int] = {}  # id -> the first picture of the job that has it
+
+    def claim(self, item: Item) -> None:
+        self._owners.setdefault(key_of(self._id_of_name(item.name)), item.key)
+
+    def has_own(self, item: Item) -> bool:
+        number = self._id_of_name(item.name)
+        if self._owners[key_of(number)] != item.key:
+            raise PictureError(
+                f"{item.name} has the image_id {number} of another picture: rename it, or choose "
+                "another --format"
+            )
+        return super().has_own(item)
 
     def _id_of_name(self, name: str) -> str:
         return str(image_id(name))
@@ -88,10 +104,10 @@ class CocoResults(Array):
 
 def image_id(name: str) -> int | str:
     """
-    >>> image_id("val2014/COCO_val2014_000000000042.jpg"), image_id("dog.jpg")
-    (42, 'dog.jpg')
+    >>> image_id("val2014/COCO_val2014_000000000042.jpg"), image_id("7.jpg"), image_id("dog_7.jpg")
+    (42, 7, 'dog_7.jpg')
     """
-    number = re.search(r"(?:^|_)(\d{1,18})$", PurePath(name).stem)
+    number = re.fullmatch(r"(?:COCO_.*_)?(\d{1,18})", PurePath(name).stem, re.ASCII)
     return int(number[1]) if number else name
 
 

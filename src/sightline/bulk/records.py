@@ -21,7 +21,8 @@ class Failure:
     """A picture that could not be captioned, and why."""
 
     name: str
-    kind: str  # missing, unreadable, damaged, format; output: what is there for it is damaged
+    # missing, unreadable, damaged, format; output: what is there for it is damaged, or another's
+    kind: str
     error: str  # one line
 
     def row(self) -> Row:
