@@ -10,7 +10,7 @@ from sightline.data.dataset import CaptionedImage
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import DataError
 from sightline.experiments.claims import Answer, untested
-from sightline.experiments.estimate import Estimate, estimate
+from sightline.experiments.estimate import Estimate, estimate, estimate_difference
 from sightline.experiments.experiment import Record, Subject, Task
 from sightline.metrics.word_labels import label_words
 from sightline.text.stop_words import STOP_WORDS
@@ -95,6 +95,17 @@ def by_right(words: Sequence[Record], value: Callable[[Record], float]) -> dict[
         kind: estimate([value(word) for word in some], [word["picture"] for word in some])
         for kind, some in kinds.items()
     }
+
+
+def gap_between(
+    words: Sequence[Record], value: Callable[[Record], float], kind: Callable[[Record], bool]
+) -> Estimate:
+    """How much higher the mean of a value is over words of a kind than over the others."""
+    groups: list[list[Any]] = []
+    for of_kind in (True, False):
+        chosen = [word for word in words if kind(word) == of_kind]
+        groups += [value(word) for word in chosen], [word["picture"] for word in chosen]
+    return estimate_difference(*groups)
 
 
 def wrong_cells(run: str, records: Sequence[Record]) -> list[Record]:

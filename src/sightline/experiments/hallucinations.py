@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 
 from sightline.data.dataset import CaptionedImage
-from sightline.experiments.captioned import by_right, by_run, label_caption, words_of, wrong_cells
+from sightline.experiments.captioned import (
+    by_right,
+    by_run,
+    gap_between,
+    label_caption,
+    words_of,
+    wrong_cells,
+)
 from sightline.experiments.claims import Answer, decide_all
-from sightline.experiments.estimate import Estimate, estimate_difference, to_markdown
+from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Record, Subject
 from sightline.experiments.gallery import keep_heatmap, keep_picture
 from sightline.explanation import Explanation
@@ -82,12 +89,9 @@ def tabulate(records: Sequence[Record]) -> tuple[str, dict[str, Any], list[Recor
         rows.append(
             [run, *(f"{share.show(100)}, {share.count} words" for share in shares.values())]
         )
-        groups: list[list[Any]] = []
-        for right in (True, False):
-            chosen = [word for word in words if word["right"] == right]
-            groups += [word["positive"] for word in chosen], [word["picture"] for word in chosen]
         numbers[run] = {kind: share.to_json() for kind, share in shares.items()}
-        numbers[run]["right - wrong"] = estimate_difference(*groups).to_json()
+        gap = gap_between(words, lambda word: word["positive"], lambda word: word["right"])
+        numbers[run]["right - wrong"] = gap.to_json()
         cells += wrong_cells(run, of_run)
     header = ["run", "relevance of regions that is positive (%), right words", "wrong words"]
     return to_markdown(header, rows), numbers, cells

@@ -11,17 +11,13 @@ from sightline.data.dataset import CaptionedImage
 from sightline.experiments.captioned import (
     by_run,
     every_picture,
+    gap_between,
     label_caption,
     on_enough,
     words_of,
 )
 from sightline.experiments.claims import Answer, Claim, decide, decide_all
-from sightline.experiments.estimate import (
-    Estimate,
-    estimate,
-    estimate_difference,
-    to_markdown,
-)
+from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import MethodOptions
 from sightline.experiments.scored import mark
@@ -134,17 +130,15 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 
 def _stop_words_above(records: Sequence[Record]) -> dict[str, Any]:
     """By LRP, for each run that said words of both kinds."""
-    gaps: dict[str, Any] = {}
-    for run, of_run in by_run(records).items():
-        words = [word for word in words_of(of_run) if LRP in word["drops"]]
-        groups: list[list[Any]] = []
-        for kind in KINDS:
-            chosen = [word for word in words if word["kind"] == kind]
-            groups += [float(word["drops"][LRP]) for word in chosen], [w["picture"] for w in chosen]
-        gap = estimate_difference(*groups)
-        if gap.count:
-            gaps[run] = gap.to_json()
-    return gaps
+    gaps = {
+        run: gap_between(
+            [word for word in words_of(of_run) if LRP in word["drops"]],
+            lambda word: float(word["drops"][LRP]),
+            lambda word: bool(word["kind"] == KINDS[0]),
+        )
+        for run, of_run in by_run(records).items()
+    }
+    return {run: gap.to_json() for run, gap in gaps.items() if gap.count}
 
 
 def _draw(marks: dict[tuple[str, str], dict[str, Estimate]], methods: Sequence[str]) -> Any:
