@@ -25,7 +25,7 @@ BANDS = (
     (-np.inf, "#1565c0", "below 0"),
 )
 NOT_RELATED = "#9e9e9e"
-NOTHING_WRONG = "no word of these captions is wrong by the references"
+NOTHING_WRONG = "no word is wrong by the references, or none was to be drawn"
 
 
 def keep_picture(image: Image.Image) -> str:
