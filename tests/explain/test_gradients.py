@@ -5,12 +5,14 @@ import torch
 from torch.nn import functional
 
 import sightline
+from sightline.explain import backward
 from sightline.explain.gradients import (
     grad_cam,
     gradient_input,
     guided_backpropagation,
     guided_grad_cam,
 )
+from sightline.explain.lrp.method import lrp
 from sightline.explain.occlusion import occlusion
 from sightline.explain.targets import Targets
 from sightline.regions import Regions
@@ -96,6 +98,25 @@ def test_of_words_it_is_the_gradient_of_their_vectors():
     product = (gradient * embedding.weight.detach())[rows].sum(-1)
     product[3] = 0
     torch.testing.assert_close(gradient_input(targets).words[0, 0], product)
+
+
+@pytest.mark.parametrize("method", [gradient_input, lrp])
+def test_a_long_text_is_explained_some_words_at_a_time(method, monkeypatch):
+    """All at once, a text of a thousand words would take tens of gigabytes."""
+    one = make("soft_attention")
+    places, words = torch.tensor([[0, 1, 2, 3, 2]]), torch.tensor([[7, 4, 9, 5, 6]])
+    targets = Targets(one.model, one.regions, one.tokens, places, words)
+    whole = method(targets)
+    monkeypatch.setattr(backward, "AT_ONCE", 2)
+    passes = []
+    original = torch.autograd.grad
+    monkeypatch.setattr(
+        torch.autograd, "grad", lambda *args, **kw: passes.append(1) or original(*args, **kw)
+    )
+    parts = method(targets)
+    assert len(passes) == 3
+    torch.testing.assert_close(parts.regions, whole.regions, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(parts.words, whole.words, rtol=1e-12, atol=1e-12)
 
 
 def test_occlusion_is_what_the_logit_loses():

@@ -15,6 +15,10 @@ from sightline.models.interface import Unrolled
 from sightline.progress import advance
 from sightline.regions import Regions
 
+# Words whose backward passes are made at once: more than captions have, but not more than fit into
+# memory with a text of a thousand words, in which each of them rests on all before it.
+AT_ONCE = 32
+
 
 class WordVectors(NamedTuple):
     """Vectors of words as a captioner looked them up together: all at once, or those of a step."""
@@ -88,11 +92,13 @@ def _backward(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
     with torch.enable_grad():
         end = apply(_Handing, total, given)
 
+    again = len(one_word_each) > AT_ONCE
+
     def backward_one(c: Tensor) -> tuple[Tensor, ...]:
         given[:] = [c]
-        return torch.autograd.grad(end, inputs, materialize_grads=True)
+        return torch.autograd.grad(end, inputs, retain_graph=again, materialize_grads=True)
 
-    multipliers: tuple[Tensor, ...] = torch.func.vmap(backward_one)(
+    multipliers: tuple[Tensor, ...] = torch.func.vmap(backward_one, chunk_size=AT_ONCE)(
         one_word_each[:, None].expand(-1, len(total), -1)
     )
     return multipliers
