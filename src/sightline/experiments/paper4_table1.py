@@ -53,7 +53,8 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
 def grid_is_ahead(data: dict[str, Any]) -> Answer:
     """On CIDEr."""
     nothing = "No run of grid-TD was compared with one of adaptive attention."
-    return is_ahead(data, ["CIDEr"], nothing, "grid_td", "adaptive_attention")
+    # On Flickr30k 44.95 against 42.28, on COCO 90.67 against 87.75.
+    return is_ahead(data, ["CIDEr"], nothing, "grid_td", "adaptive_attention", claimed=0.0267)
 
 
 EXPERIMENT = Experiment(

@@ -99,14 +99,20 @@ def is_ahead(
     nothing: str,
     model: str,
     control: str | None = None,
+    claimed: float = 0.0,
 ) -> Answer:
-    """Whether a model's runs score higher than others; `nothing` is said where there are none."""
+    """Whether a model's runs score higher than others; `nothing` is said where there are none.
+
+    `claimed` is how much higher, if the paper says: see `tell`.
+    """
     gaps = {
         f"{pair}: {gap.show(100, sign='+')} points of {name}": gap
         for name in names
         for pair, gap in gaps_in(data, name, model, control).items()
     }
-    return tell([*gaps.values()], "; ".join(gaps) + ".") if gaps else untested(nothing)
+    if not gaps:
+        return untested(nothing)
+    return tell([*gaps.values()], "; ".join(gaps) + ".", claimed)
 
 
 def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:
