@@ -120,6 +120,14 @@ async def test_links_that_hold_a_secret_need_no_token() -> None:
         assert (await ask.post("/desk/broken")).status_code == 401
 
 
+async def test_a_path_that_needs_no_token_gives_none_away() -> None:
+    async with client(Settings(token=TOKEN), section(public=("/desk",))) as ask:
+        for path in ("/healthz", "/desk"):
+            answer = await ask.get(f"{path}?token=wrong")
+            assert answer.status_code == 200
+            assert TOKEN not in str(answer.headers)
+
+
 async def test_every_answer_tells_browsers_what_may_run() -> None:
     async with client(Settings(), section()) as ask:
         for path in ("/desk", "/assets/page.js", "/nowhere", "/healthz"):

@@ -92,8 +92,8 @@ class Guard:
         return is_address(name) and not self.settings.is_local
 
     def _may(self, scope: Scope, headers: Headers) -> bool:
-        token, path = self.settings.token, scope["path"]
-        if token is None or path in _OPEN or path.startswith(self.public or ("\0",)):
+        path = scope["path"]
+        if self.settings.token is None or path in _OPEN or path.startswith(self.public):
             return True
         kind, _, given = headers.get("authorization", "").partition(" ")
         cookies = SimpleCookie()
@@ -104,18 +104,23 @@ class Guard:
         offered = [given] if kind.lower() == "bearer" else []
         offered += [cookies[COOKIE].value] if COOKIE in cookies else []
         offered += _in_query(scope)
-        return any(hmac.compare_digest(one.encode(), token.encode()) for one in offered)
+        return any(map(self._is_token, offered))
+
+    def _is_token(self, given: str) -> bool:
+        token = self.settings.token
+        return token is not None and hmac.compare_digest(given.encode(), token.encode())
 
     def _enters(self, scope: Scope) -> ASGIApp | None:
         """A browser that comes with the token in the address gets a cookie in its place."""
-        if self.settings.token is None or scope["method"] != "GET" or not _in_query(scope):
+        # Paths that need no token come here with any: only who knows it may get it.
+        if scope["method"] != "GET" or not any(map(self._is_token, _in_query(scope))):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
         query.pop("token", None)
         rest = f"?{urlencode(query, doseq=True)}" if query else ""
         # One slash: "//host" would lead to another server.
         response = RedirectResponse(f"/{scope['path'].lstrip('/')}{rest}", 303)
-        response.set_cookie(COOKIE, self.settings.token, httponly=True, samesite="strict")
+        response.set_cookie(COOKIE, self.settings.token or "", httponly=True, samesite="strict")
         return response
 
 
