@@ -43,14 +43,32 @@ def album(tmp_path_factory, examples):
 def review(album, tmp_path, monkeypatch):
     """Captioned already, so that nothing is to be done in the background."""
     monkeypatch.setattr(Captioning, "start", lambda self: None)
-    opened = Review(album, tmp_path / "state")
+    return captioned(Review(album, tmp_path / "state"))
+
+
+@pytest.fixture
+def few(tmp_path, examples, monkeypatch):
+    """The same of four pictures."""
+    monkeypatch.setattr(Captioning, "start", lambda self: None)
+    folder = tmp_path / "few"
+    folder.mkdir()
+    for number in range(4):
+        shutil.copy(examples / "coffee.jpg", folder / f"p{number}.jpg")
+    return captioned(Review(folder))
+
+
+def captioned(opened):
     opened.scan()
     records = [
         Record(item, "0" * 64, [caption_of(number)], "test")
-        for number, item in enumerate(open_source(album))
+        for number, item in enumerate(open_source(opened.folder))
     ]
     opened.write(records, [], "job")
     return opened
+
+
+def in_hand(page):
+    return page.locator("[aria-selected=true]").get_attribute("aria-posinset")
 
 
 def test_by_keyboard_over_thousands(browser, review):
@@ -115,6 +133,32 @@ def test_filters_search_and_two_windows(browser, review):
         page.locator("#note", has_text="another window").wait_for()
         page.locator("#caption", has_text="of the other window").wait_for()
         assert review.entries([18])[0].text == "of the other window"
+
+
+def test_a_late_answer_moves_nobody_and_undo_takes_back_one_after_the_other(browser, few):
+    with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
+        page.locator("[aria-selected=true] .name").wait_for()
+        page.locator("[aria-selected=true]").click()
+        held = []
+        page.route("**/review/decisions", held.append)
+        with page.expect_request("**/review/decisions"):
+            page.keyboard.press("a")
+        page.keyboard.press("a")  # of the same picture: it is decided already
+        page.keyboard.press("ArrowRight")
+        held[0].continue_()
+        page.get_by_text("1 of 4 decided").wait_for()
+        page.unroute("**/review/decisions")
+        assert (len(held), in_hand(page)) == (1, "2")
+        page.keyboard.press("r")
+        page.get_by_text("2 of 4 decided").wait_for()
+        page.keyboard.press("u")
+        page.get_by_text("1 of 4 decided").wait_for()
+        assert in_hand(page) == "2"
+        page.locator("#filter").select_option("rejected")  # the other one is not shown now
+        page.get_by_text("0 shown").wait_for()
+        page.locator("h1").click()
+        page.keyboard.press("u")
+        page.get_by_text("0 of 4 decided").wait_for(timeout=10_000)
 
 
 def test_exports(browser, review):

@@ -113,32 +113,37 @@
   };
 
   const past = [];
-  const decide = async (state, words = null, advance = true) => {
-    const entry = entries.get(grid.ids[grid.current]);
-    if (!entry) return;
+  const deciding = new Set(); // their answers are still to come
+  const decide = async (state, words = null, id = grid.ids[grid.current]) => {
+    const entry = entries.get(id);
+    if (!entry || deciding.has(id)) return;
+    deciding.add(id);
     try {
-      const { entry: kept, counts } = await ask("/review/decisions", { id: entry.id, state, text: words, after: entry.decision });
-      past.push(entry.id);
-      presented = null;
+      const { entry: kept, counts } = await ask("/review/decisions", { id, state, text: words, after: entry.decision });
+      if (state !== "open") past.push(id);
+      const inHand = grid.ids[grid.current] === id;
+      if (inHand) presented = null;
       keep(kept);
       view.state.counts = counts;
       tell();
       say(`${kept.name}: ${signs[state] || "open again"}`);
-      if (advance && grid.current < grid.ids.length - 1) grid.move(grid.current + 1);
+      if (!inHand) return; // whoever has gone elsewhere meanwhile stays there
+      if (state !== "open" && grid.current < grid.ids.length - 1) grid.move(grid.current + 1);
       else if (document.activeElement === text) grid.move(grid.current);
     } catch (error) {
       say(error.message);
-      if (error.status === 409) {
-        presented = null;
-        want(entry.id);
-      }
+      if (error.status === 409) want(id);
+    } finally {
+      deciding.delete(id);
     }
   };
   const edit = () => decide("edited", text.value);
+  /** Take back the last decision, whether its picture is still shown or not. */
   const undo = () => {
-    const place = grid.ids.indexOf(past.pop());
+    const id = past.pop() ?? grid.ids[grid.current];
+    const place = grid.ids.indexOf(id);
     if (place >= 0) grid.move(place);
-    return decide("open", null, false);
+    return decide("open", null, id);
   };
 
   document.addEventListener("keydown", (event) => {
@@ -157,7 +162,7 @@
     const act = { a: () => decide("accepted"), r: () => decide("rejected"), u: undo, e: () => { text.focus(); text.select(); } }[event.key.toLowerCase()];
     if (act) {
       event.preventDefault();
-      act();
+      if (!event.repeat) act(); // a key that is held decides once
     }
   });
 
