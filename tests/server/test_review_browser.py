@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 
 import httpx
@@ -159,6 +160,21 @@ def test_a_late_answer_moves_nobody_and_undo_takes_back_one_after_the_other(brow
         page.locator("h1").click()
         page.keyboard.press("u")
         page.get_by_text("0 of 4 decided").wait_for(timeout=10_000)
+
+
+def test_an_answer_that_comes_late_replaces_no_later_one(browser, few):
+    with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
+        page.locator("[aria-selected=true] .name").wait_for()
+        held = []
+        page.route(re.compile("text=thing$"), held.append)
+        with page.expect_request(re.compile("text=thing$")):
+            page.locator("#search").fill("thing")
+        page.locator("#search").fill("thing2")
+        page.get_by_text("1 shown").wait_for()
+        with page.expect_response(re.compile("text=thing$")):
+            held[0].continue_()
+        page.evaluate("fetch('/review/state').then((answer) => answer.json())")
+        assert "1 shown" in page.locator("#count").inner_text()
 
 
 def test_exports(browser, review):

@@ -68,6 +68,8 @@
     }, 20);
   };
   const keep = (entry) => {
+    // An answer from before a decision that was made meanwhile.
+    if (entry.decision < (entries.get(entry.id)?.decision ?? 0)) return;
     entries.set(entry.id, entry);
     grid.renew(entry.id);
     if (grid.ids[grid.current] === entry.id) present();
@@ -191,10 +193,13 @@
     pause.textContent = captioning ? "Pause captioning" : "Caption the rest";
     if (error) say(error);
   };
+  let loads = 0;
   const load = async () => {
+    const mine = (loads += 1);
     try {
       const query = new URLSearchParams({ filter: view.filter, order: view.order, text: view.text });
       const { ids, ...state } = await ask(`/review/order?${query}`);
+      if (mine !== loads) return; // another question took its place
       view.state = state;
       view.sorted = state.counts.all - state.counts.waiting;
       again.hidden = true;
