@@ -177,6 +177,19 @@ def test_an_answer_that_comes_late_replaces_no_later_one(browser, few):
         assert "1 shown" in page.locator("#count").inner_text()
 
 
+def test_accepting_keeps_what_was_written(browser, few):
+    with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
+        page.locator("[aria-selected=true] .name").wait_for()
+        page.locator("#text").fill("A cup, seen from above")
+        page.locator("#accept").click()
+        page.get_by_text("1 of 4 decided").wait_for()
+        page.locator("#accept").click()
+        page.get_by_text("2 of 4 decided").wait_for()
+        last, first = few.entries(few.order("all", "recent")[:2])
+        assert (first.state, first.text) == ("edited", "A cup, seen from above")
+        assert (last.state, last.text) == ("accepted", last.caption)
+
+
 def test_exports(browser, review):
     review.decide(1, "edited", "first")
     with serving([review_section(review)]) as address:

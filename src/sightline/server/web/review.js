@@ -88,7 +88,7 @@
     make("div", { class: "decide" }, caption, status, name,
       make("label", { for: "text" }, "Caption to keep"), text,
       make("div", { class: "acts" },
-        button("Accept", "A", () => decide("accepted"), "accept"),
+        button("Accept", "A", () => accept(), "accept"),
         button("Save edit", "Enter", () => edit(), "save"),
         button("Reject", "R", () => decide("rejected"), "reject"),
         button("Undo", "U", () => undo(), "undo")),
@@ -140,6 +140,11 @@
     }
   };
   const edit = () => decide("edited", text.value);
+  /** Accept the caption to keep: one that somebody has changed is an edit, and not thrown away. */
+  const accept = () => {
+    const entry = entries.get(grid.ids[grid.current]);
+    return entry && text.value !== (said(entry) ?? "") ? edit() : decide("accepted");
+  };
   /** Take back the last decision, whether its picture is still shown or not. */
   const undo = () => {
     const id = past.pop() ?? grid.ids[grid.current];
@@ -161,7 +166,7 @@
       return;
     }
     if (event.target.closest("input, select, textarea")) return;
-    const act = { a: () => decide("accepted"), r: () => decide("rejected"), u: undo, e: () => { text.focus(); text.select(); } }[event.key.toLowerCase()];
+    const act = { a: accept, r: () => decide("rejected"), u: undo, e: () => { text.focus(); text.select(); } }[event.key.toLowerCase()];
     if (act) {
       event.preventDefault();
       if (!event.repeat) act(); // a key that is held decides once
