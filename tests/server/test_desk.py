@@ -55,6 +55,21 @@ def test_a_folder_without_pictures_is_an_empty_one(start, tmp_path) -> None:
     assert answer.status_code == 200, answer.text
 
 
+def test_a_browser_keeps_a_thumbnail_for_as_long_as_its_file_is_the_same(
+    start, tmp_path, cat, examples
+) -> None:
+    (tmp_path / "a.jpg").write_bytes(cat)
+    with httpx.Client(base_url=start(folder=tmp_path)) as client:
+        first = client.get("/desk/thumbnails/0")
+        assert first.headers["cache-control"] == "private, no-cache"
+        known = {"If-None-Match": first.headers["etag"]}
+        assert client.get("/desk/thumbnails/0", headers=known).status_code == 304
+        (tmp_path / "a.jpg").write_bytes((examples / "coffee.jpg").read_bytes())
+        other = client.get("/desk/thumbnails/0", headers=known)
+        assert other.status_code == 200
+        assert other.content != first.content
+
+
 @pytest.mark.parametrize(
     ("fields", "status"), [({}, 422), ({"kept": "x"}, 410), ({"number": "0"}, 404)]
 )

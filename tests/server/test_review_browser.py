@@ -141,7 +141,7 @@ def test_a_late_answer_moves_nobody_and_undo_takes_back_one_after_the_other(brow
         page.locator("[aria-selected=true] .name").wait_for()
         page.locator("[aria-selected=true]").click()
         held = []
-        page.route("**/review/decisions", held.append)
+        page.route("**/review/decisions", lambda route: held.append(route))
         with page.expect_request("**/review/decisions"):
             page.keyboard.press("a")
         page.keyboard.press("a")  # of the same picture: it is decided already
@@ -166,7 +166,7 @@ def test_an_answer_that_comes_late_replaces_no_later_one(browser, few):
     with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
         page.locator("[aria-selected=true] .name").wait_for()
         held = []
-        page.route(re.compile("text=thing$"), held.append)
+        page.route(re.compile("text=thing$"), lambda route: held.append(route))
         with page.expect_request(re.compile("text=thing$")):
             page.locator("#search").fill("thing")
         page.locator("#search").fill("thing2")
@@ -226,6 +226,9 @@ def test_bad_requests_are_problems(review):
         assert client.post("/decisions", json=empty).status_code == 422
         picture = client.get("/pictures/1")
         assert picture.headers["content-type"] == "image/jpeg"
+        known = {"If-None-Match": picture.headers["etag"]}  # of this file, and not of a number
+        assert client.get("/pictures/1", headers=known).status_code == 304
+        assert client.get("/pictures/2", headers=known).status_code == 200
         cross = client.post("/decisions", json=empty, headers={"Origin": "http://evil.example"})
         assert cross.status_code == 403
         assert review.counts()["open"] == MANY

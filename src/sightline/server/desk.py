@@ -6,7 +6,6 @@ that is looked at is explained; others that were sent are captioned meanwhile, f
 
 import contextlib
 import io
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, BackgroundTasks, Depends, File, Form, Request, Response, UploadFile
@@ -26,6 +25,7 @@ from sightline.server.live_report import Asked, lines
 from sightline.server.presence import unless_gone
 from sightline.server.sections import Section
 from sightline.server.tray import Tray
+from sightline.server.unchanged import unless_unchanged
 
 router = APIRouter(prefix="/desk", include_in_schema=False)
 _THUMBNAIL = 320  # pixels of the longer side
@@ -47,14 +47,17 @@ async def about(request: Request, later: BackgroundTasks) -> dict[str, Any]:
 @router.get("/thumbnails/{number}")
 async def thumbnail(request: Request, number: int) -> Response:
     """A small picture of the folder."""
-    return await _thumbnail(request, tray_of(request).in_folder(number).read)
+    item = tray_of(request).in_folder(number)
+    assert item.path is not None
+    decode = engine_of(request).decode
+    return await decode(unless_unchanged, request, item.path, lambda: _small(item.read()))
 
 
 @router.get("/kept/{key}")
 async def thumbnail_of_kept(request: Request, key: str) -> Response:
     """A small picture of one that was sent, for a browser that cannot show the file (HEIC)."""
-    content = tray_of(request).find(key).content
-    return await _thumbnail(request, lambda: content)
+    content = await engine_of(request).decode(_small, tray_of(request).find(key).content)
+    return Response(content, media_type="image/jpeg", headers={"Cache-Control": "max-age=600"})
 
 
 async def keep(
@@ -122,15 +125,11 @@ async def _load(engine: Engine) -> None:
         await engine.captioner(engine.shelf.find(None))
 
 
-async def _thumbnail(request: Request, read: Callable[[], bytes]) -> Response:
-    def make() -> bytes:
-        picture = open_picture(read(), reduced_to=_THUMBNAIL)
-        buffer = io.BytesIO()
-        picture.resize(fit(*picture.size, _THUMBNAIL)).save(buffer, "jpeg", quality=80)
-        return buffer.getvalue()
-
-    content = await engine_of(request).decode(make)
-    return Response(content, media_type="image/jpeg", headers={"Cache-Control": "max-age=600"})
+def _small(content: bytes) -> bytes:
+    picture = open_picture(content, reduced_to=_THUMBNAIL)
+    buffer = io.BytesIO()
+    picture.resize(fit(*picture.size, _THUMBNAIL)).save(buffer, "jpeg", quality=80)
+    return buffer.getvalue()
 
 
 def tray_of(request: Request) -> Tray:

@@ -5,9 +5,10 @@ import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI, Query, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from PIL.Image import Resampling
 from pydantic import BaseModel, Field
@@ -21,6 +22,7 @@ from sightline.review.collection import FILTERS, MOST_TEXT, ORDERS, ConflictErro
 from sightline.review.export import export_sidecars, export_table
 from sightline.server.problems import describe
 from sightline.server.sections import Section
+from sightline.server.unchanged import unless_unchanged
 
 _MOST_ENTRIES = 200  # of one request; a screen shows fewer
 _SIDES = (320, 1600)  # of a thumbnail, and of a picture to look at
@@ -80,16 +82,11 @@ def review_section(review: Review) -> Section:
         return {"entry": _to_json(entry), "counts": review.counts()}
 
     @router.get("/pictures/{id}", response_class=Response)
-    def get_picture(id: int, side: Literal["320", "1600"] = "320") -> Response:
+    def get_picture(request: Request, id: int, side: Literal["320", "1600"] = "320") -> Response:
         path = review.path(id) if 0 < id < 2**62 else None
         if path is None:
             raise HTTPException(404, "there is no such picture")
-        picture = open_picture(path, reduced_to=int(side))
-        picture.thumbnail((int(side), int(side)), Resampling.LANCZOS)
-        content = io.BytesIO()
-        picture.save(content, "JPEG", quality=82)
-        headers = {"Cache-Control": "private, max-age=600"}
-        return Response(content.getvalue(), media_type="image/jpeg", headers=headers)
+        return unless_unchanged(request, path, lambda: _small(path, int(side)))
 
     @router.post("/captioning")
     def run(wanted: Run) -> dict[str, Any]:
@@ -138,6 +135,14 @@ def review_section(review: Review) -> Section:
         router=router,
         lifespan=lifespan,
     )
+
+
+def _small(path: Path, side: int) -> bytes:
+    picture = open_picture(path, reduced_to=side)
+    picture.thumbnail((side, side), Resampling.LANCZOS)
+    content = io.BytesIO()
+    picture.save(content, "JPEG", quality=82)
+    return content.getvalue()
 
 
 def _to_json(entry: Entry) -> dict[str, Any]:
