@@ -1,6 +1,7 @@
 """What the page for one's own pictures asks the server."""
 
 import json
+import os
 import time
 
 import httpx
@@ -53,6 +54,15 @@ def test_a_thumbnail_is_captioned_and_its_report_begins_with_the_verdicts(ask, c
 def test_a_folder_without_pictures_is_an_empty_one(start, tmp_path) -> None:
     answer = httpx.get(f"{start(folder=tmp_path)}/desk/about")
     assert answer.status_code == 200, answer.text
+
+
+def test_a_file_whose_name_is_no_text_is_in_the_folder_with_the_others(
+    start, tmp_path, cat
+) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.jpg")).write_bytes(cat)
+    with httpx.Client(base_url=start(folder=tmp_path)) as client:
+        assert client.get("/desk/about").json()["folder"] == ["caf\\udce9.jpg"]
+        assert client.get("/desk/thumbnails/0").status_code == 200
 
 
 def test_a_browser_keeps_a_thumbnail_for_as_long_as_its_file_is_the_same(

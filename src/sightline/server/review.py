@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from sightline.bulk.items import readable
 from sightline.captioner import Captioner
 from sightline.pictures import open_picture
 from sightline.review.captioning import Captioning
@@ -51,7 +52,7 @@ def review_section(review: Review) -> Section:
 
     def state() -> dict[str, Any]:
         return {
-            "folder": review.folder.resolve().name,
+            "folder": readable(review.folder.resolve().name),
             "counts": review.counts(),
             "captioning": captioning.is_running,
             "error": captioning.error,

@@ -4,12 +4,12 @@ import contextlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
 
-from sightline.bulk.items import Item
+from sightline.bulk.items import Item, readable
 from sightline.bulk.sources import Source
 from sightline.captioner import Prepared
 from sightline.captions import Caption
@@ -96,4 +96,4 @@ def _pictures_in(folder: Path) -> Iterator[Item]:
         for item in Source([folder]):
             # A link may lead out of the folder; what it leads to was not offered.
             if item.path is not None and item.path.resolve().is_relative_to(root):
-                yield item
+                yield replace(item, inside=readable(item.inside))
