@@ -86,6 +86,8 @@ def test_a_method_that_failed_is_not_asked_for_again_by_itself(page) -> None:
     chosen = page.locator("#method").input_value()
     page.route("**/desk/explain", refuse)
     page.select_option("#method", "lrp")
+    page.locator("#progress .problem").wait_for()
+    word(page, 0).hover()
     page.wait_for_timeout(1500)
     shown = page.locator("#progress").inner_text()
     page.unroute("**/desk/explain")

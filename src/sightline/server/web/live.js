@@ -30,6 +30,7 @@ sightline.liveReport = (root, status, { model, seen, ended }) => {
   let running = null; // what cancels the request under way
   let [data, state, beam] = [null, null, []];
   let early = false; // its verdicts have not come yet
+  let stopped = null; // the method shown when a request was cancelled or failed: chosen anew, it is asked for
 
   // --- the caption: edited, or another of the beam ---------------------------------------------
   const field = make("input", { type: "text", id: "edit", autocomplete: "off", maxlength: 600,
@@ -86,7 +87,8 @@ sightline.liveReport = (root, status, { model, seen, ended }) => {
   const whyNot = (word) => ask({ why_not: [...new Set([...asked.why_not, word])] }, word);
   /** A method that was chosen but not computed. */
   const lacking = (method) => {
-    if (running || !data || data.growing || data.explanations.some((why) => why.method === method)) return;
+    if (method !== stopped) stopped = null;
+    if (stopped || running || !data || data.growing || data.explanations.some((why) => why.method === method)) return;
     if (data.skipped.some((line) => line.startsWith(data.methods.find(({ name }) => name === method).label))) return;
     more(method);
   };
@@ -103,6 +105,7 @@ sightline.liveReport = (root, status, { model, seen, ended }) => {
   /** Ask the server, and give each line of its answer to `take`. */
   const request = async (methods, take) => {
     running?.abort();
+    stopped = null;
     const mine = (running = new AbortController());
     let failed = true;
     let problem = null;
@@ -126,9 +129,9 @@ sightline.liveReport = (root, status, { model, seen, ended }) => {
       if (mine === running) {
         early = false;
         if (data) data.growing = false;
-        if (failed) state?.set({}); // still running: a method that is lacking is not asked for again
         running = null;
-        if (!failed) state?.set({});
+        if (failed) stopped = state?.values.method ?? null;
+        state?.set({});
         ended(picture, problem);
       }
     }
