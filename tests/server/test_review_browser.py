@@ -177,6 +177,17 @@ def test_an_answer_that_comes_late_replaces_no_later_one(browser, few):
         assert "1 shown" in page.locator("#count").inner_text()
 
 
+def test_the_focus_stays_in_the_grid_when_it_is_sorted_again(browser, few):
+    with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
+        page.locator("[aria-selected=true] .name").wait_for()
+        page.locator("[aria-selected=true]").click()
+        with page.expect_response("**/review/order*"):
+            page.evaluate("document.querySelector('#order').dispatchEvent(new Event('change'))")
+        page.evaluate("fetch('/review/state').then((answer) => answer.json())")
+        page.keyboard.press("ArrowRight")
+        assert in_hand(page) == "2"
+
+
 def test_accepting_keeps_what_was_written(browser, few):
     with serving([review_section(few)]) as address, visiting(browser, f"{address}/review") as page:
         page.locator("[aria-selected=true] .name").wait_for()

@@ -106,8 +106,9 @@ sightline.grid = (label, card, choose) => {
     move,
     get current() { return current; },
     get ids() { return ids; },
-    /** Show other pictures; the current one stays if it is among them. */
+    /** Show other pictures; the current one stays if it is among them, and keeps the focus. */
     fill(next) {
+      const focused = space.contains(document.activeElement);
       const kept = next.indexOf(ids[current]);
       ids = next;
       current = Math.max(kept, 0);
@@ -115,6 +116,7 @@ sightline.grid = (label, card, choose) => {
       measure();
       if (kept < 0) view.scrollTop = 0;
       draw();
+      if (focused) move(current);
     },
     /** Make the card of a picture anew, where it is shown. */
     renew(id) {
