@@ -1,6 +1,8 @@
 """A captioner of transformers does what one of ours does."""
 
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -45,6 +47,23 @@ def test_its_own_captions_come_from_the_search_of_ours(captioner, picture):
     again = captioner.caption(picture, beam=3, max_length=4)
     assert again.text == best[0].text
     assert captioner.vocabulary.decode([i for w in again.words for i in w.ids]) == again.text
+
+
+def test_several_threads_may_caption_at_once(captioner):
+    random = np.random.default_rng(1)
+    pictures = [random.integers(0, 255, (40, 50, 3), dtype=np.uint8) for _ in range(8)]
+
+    def caption(picture):
+        said = captioner.caption(picture, beam=2, max_length=4)
+        return said.text, round(said.log_probability, 3)
+
+    alone, interval = [caption(picture) for picture in pictures], sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(caption, pictures)) == alone
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_weights_of_16_bits_are_captioned_in_bulk(picture, tmp_path):

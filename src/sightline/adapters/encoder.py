@@ -12,7 +12,7 @@ from PIL.Image import Image, Resampling
 from PIL.Image import new as new_image
 from torch import Tensor, nn
 
-from sightline.adapters.family import Family, resolve
+from sightline.adapters.family import ONE_AT_A_TIME, Family, resolve
 from sightline.encoders.encoder import Encoder
 from sightline.encoders.preprocessing import WHOLE, Preprocessing, Window
 from sightline.errors import SightlineError
@@ -167,7 +167,8 @@ class AdaptedEncoder(Encoder):
 
     def vectors(self, x: Tensor) -> Tensor:
         owner, name = resolve(self.model, self.family.image_tokens)
-        output = getattr(owner, name)(**self.family.pixels(self.model, x.to(self.model.dtype)))
+        with ONE_AT_A_TIME:
+            output = getattr(owner, name)(**self.family.pixels(self.model, x.to(self.model.dtype)))
         if self.family.field == "list":
             return torch.stack(list(output.pooler_output))
         tokens: Tensor = getattr(output, self.family.field)

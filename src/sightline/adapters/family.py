@@ -1,5 +1,6 @@
 """A family of transformers captioners: where its image tokens are, and how it is asked."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,6 +8,9 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from sightline.adapters.continuation import GoesOn, go_on
+
+ONE_AT_A_TIME = threading.RLock()
+"""Held while a captioner runs: it is changed for as long, to be told what it sees and watched."""
 
 Pixels = Callable[[Any, Tensor], dict[str, Any]]
 """Of a model and its pixels `(B, 3, h, w)`, the arguments of what makes its image tokens."""

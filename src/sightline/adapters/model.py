@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sightline.adapters.continuation import cache_of, state_of
-from sightline.adapters.family import Family, resolve
+from sightline.adapters.family import ONE_AT_A_TIME, Family, resolve
 from sightline.adapters.piece_ids import PieceIds
 from sightline.errors import NotApplicableError
 from sightline.models.interface import (
@@ -79,7 +79,7 @@ class AdaptedModel(CaptionModel):
         said = torch.cat([state["said"], tokens[..., None]], -1)
         image = _for_rows(memory["image"], shape[1])
         cache = cache_of(state)
-        with self._recording() as weights:
+        with ONE_AT_A_TIME, self._recording() as weights:
             if cache is None:
                 with self._seeing(image), self._keeping() as kept:
                     output = self.model(**self.inputs(self._ids(said.flatten(0, 1))))
@@ -102,7 +102,7 @@ class AdaptedModel(CaptionModel):
     def unroll(self, tokens: Tensor, memory: Memory) -> Unrolled:
         pictures, rows, length = tokens.shape
         image = _for_rows(memory["image"], rows)
-        with self._seeing(image), self._recording() as weights:
+        with ONE_AT_A_TIME, self._seeing(image), self._recording() as weights:
             logits = self.model(**self.inputs(self._ids(tokens.flatten(0, 1)))).logits
         attention = self._attention(weights, self._condensed(weights, image), length, image)
         return self._unrolled(logits[:, -length:], attention, (pictures, rows), memory)
