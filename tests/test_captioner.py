@@ -69,6 +69,16 @@ def test_a_caption_is_plain_json_and_the_same_after_loading_again(
     assert json.loads(text)["words"][0]["text"] == caption.words[0].text
 
 
+def test_a_caption_of_another_captioner_keeps_its_words(
+    captioner: Captioner, save_captioner, tmp_path: Path, examples: Path
+) -> None:
+    words = tuple(captioner.vocabulary.to_json()[::-1])
+    other = sightline.load(save_captioner(tmp_path / "other", words=words))
+    caption = captioner.caption(examples / "cat.jpg")
+    explained = other.explain(examples / "cat.jpg", caption, method="attention")
+    assert [why.word for why in explained] == [word.text for word in caption.words]
+
+
 def test_options_reach_the_search(captioner: Captioner, examples: Path) -> None:
     picture = examples / "coffee.jpg"
     best = captioner.captions([picture], n_best=6)[0]

@@ -31,8 +31,13 @@ def single_ids(vocabulary: Vocabulary, words: Sequence[str], what: str) -> tuple
 
 
 def ids_of_word(vocabulary: Vocabulary, word: Word, place: int) -> list[int]:
-    """What a word is made of as the captioner reads it; others know only its text."""
-    return list(word.ids) or vocabulary.encode_word(word.read_as or word.text, first=place == 0)
+    """What a word is made of as the captioner reads it; another's ids are other words here."""
+    text = word.read_as or word.text
+    if max(word.ids, default=len(vocabulary)) < len(vocabulary):
+        spans = vocabulary.spans(word.ids)
+        if spans and spans[0].text == text:
+            return list(word.ids)
+    return vocabulary.encode_word(text, first=place == 0)
 
 
 def nearest_known(vocabulary: Vocabulary, word: str) -> UnknownWord:
