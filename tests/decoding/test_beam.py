@@ -265,6 +265,13 @@ def test_a_caption_that_two_groups_find_is_not_offered_twice_before_others(tiny,
     assert torch.equal(alike.tokens, plain.tokens)
 
 
+def test_rows_that_hold_no_caption_come_after_all_that_do(tiny):
+    tiny = tiny(0)
+    options = BeamOptions(6, 12, groups=2, constraints=Constraints(1))  # of four words: each twice
+    scores = beam_search(tiny.model, tiny.memory, options).scores[0]
+    assert scores.isfinite().tolist() == [True] * 8 + [False] * 4
+
+
 def test_a_model_in_double_precision_is_searched_too(tiny):
     tiny = tiny(0, pictures=3)
     single = beam_search(tiny.model, tiny.memory, BeamOptions(n_best=3))

@@ -247,13 +247,16 @@ class _Done:
     def best(self) -> Hypotheses:
         """The best of every group first, then the second best of every group, and so on.
 
-        A caption that an earlier group found too comes after all that are new.
+        A caption that an earlier group found too comes after all that are new, and a row that holds
+        none comes last.
         """
+        rows = self.scores.shape[1]
         scores = self.scores.view(len(self.scores), self.options.groups, -1)
         place = scores.argsort(2, descending=True).argsort(2).flatten(1)
         if self.options.groups > 1:
             same = (self.tokens[:, :, None] == self.tokens[:, None]).all(-1)
             place = place + same.tril(-1).any(-1) * self.options.beam
+            place = place.masked_fill(self.scores == float("-inf"), rows)
         order = self.scores.argsort(stable=True, dim=1, descending=True)
         order = order.gather(1, place.gather(1, order).argsort(stable=True, dim=1))
         order = order[:, : self.options.n_best]
