@@ -138,7 +138,7 @@ def _records(path: Path) -> None:
 def _search(folder: Path) -> Path:
     folder.mkdir(parents=True)
     _check_search(folder, "scenes/soft_attention", RANGES, [])
-    study = _open_study(folder, "scenes/soft_attention", seed=0, startup=5)
+    study = _open_study(folder, "scenes/soft_attention", startup=5)
     for score in (0.1, 0.2):
         trial = study.ask({each.key: each.distribution() for each in RANGES})
         trial.report(score, 1)
@@ -150,7 +150,7 @@ def _search(folder: Path) -> Path:
 def _resume_search(folder: Path) -> None:
     def use(copy: Path) -> None:
         _check_search(copy, "scenes/soft_attention", RANGES, [])
-        study = _open_study(copy, "scenes/soft_attention", seed=0, startup=5)
+        study = _open_study(copy, "scenes/soft_attention", startup=5)
         attempts_of(study)
         study.get_trials(states=(optuna.trial.TrialState.RUNNING,))
 
