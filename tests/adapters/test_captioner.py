@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -64,6 +65,27 @@ def test_several_threads_may_caption_at_once(captioner):
             assert list(threads.map(caption, pictures)) == alone
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_batches_of_a_collection_take_turns_and_have_all_threads(captioner, tmp_path, monkeypatch):
+    """On one thread each, they would wait for each other on one core."""
+    for n in range(3):
+        Image.new("RGB", (20, 20), (80 * n, 0, 0)).save(tmp_path / f"{n}.png")
+    seen, original, all_threads = [], captioner.captions, torch.get_num_threads()
+
+    def captions(*given, **options):
+        seen.append((threading.current_thread(), torch.get_num_threads()))
+        return original(*given, **options)
+
+    monkeypatch.setattr(captioner, "captions", captions)
+    torch.set_num_threads(2)
+    try:
+        output = tmp_path / "out.jsonl"
+        options = {"beam": 1, "max_length": 3}
+        sightline.caption_all(tmp_path, output, captioner=captioner, batch_size=1, **options)
+    finally:
+        torch.set_num_threads(all_threads)
+    assert seen == [(threading.current_thread(), 2)] * 3
 
 
 def test_weights_of_16_bits_are_captioned_in_bulk(picture, tmp_path):

@@ -165,6 +165,8 @@ class AdaptedEncoder(Encoder):
     def classify(self, pixels: Tensor) -> Tensor:
         raise SightlineError(f"{self.family.name}: knows no ImageNet classes")
 
+    one_at_a_time = True  # it runs the captioner's own model: see `ONE_AT_A_TIME`
+
     def vectors(self, x: Tensor) -> Tensor:
         owner, name = resolve(self.model, self.family.image_tokens)
         with ONE_AT_A_TIME:

@@ -95,7 +95,8 @@ class Job:
         bar = progress(None, "captioning", total=total, unit="picture", show=show_progress)
         with bar:
             batches = self._batches(self._opened(source, sink, summary, bar), summary)
-            for records, failures in in_parallel(self._caption_batch, batches, _LANES):
+            lanes = 1 if self.captioner.encoder.one_at_a_time else _LANES
+            for records, failures in in_parallel(self._caption_batch, batches, lanes):
                 sink.write(records, failures)
                 summary.captioned += len(records)
                 summary.marked += sum(record.is_marked for record in records)

@@ -124,9 +124,10 @@ def encode_pictures(
             regions = encoder(pixels.to(device), torch.from_numpy(windows).to(device))
         return [prepared.key for prepared in batch], regions, windows
 
+    most = 1 if encoder.one_at_a_time else None
     # The generator looks at the cache when it is first asked, that is, once nobody else may write.
     with bar, cache.appending() as append:
-        for keys, regions, windows in in_parallel(encode, _batched(unknown(), batch_size)):
+        for keys, regions, windows in in_parallel(encode, _batched(unknown(), batch_size), most):
             append(keys, regions, windows)
             bar.update(len(keys))
     return errors
@@ -205,8 +206,11 @@ def in_parallel(
     """`map`, several batches at once (at most `most`), each on one thread; results in order.
 
     Two threads that work on a batch each get more done than two that share one, and a batch's
-    numbers do not depend on how many threads the machine has.
+    numbers do not depend on how many threads the machine has. A single batch at once has them all.
     """
+    if most == 1:
+        yield from map(encode, batches)
+        return
     all_threads = torch.get_num_threads()
     threads = min(all_threads, most or all_threads)
     torch.set_num_threads(1)

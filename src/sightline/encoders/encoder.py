@@ -28,6 +28,7 @@ class Encoder(nn.Module):
     std: Tensor
     tuned: str | None = None  # a hash of the weights that were trained with a captioner
     sees_pixels = True  # False: its regions are looked up
+    one_at_a_time = False  # True: several threads would only wait for each other
     cached = True  # False: its regions are made anew whenever they are needed
     stops_at_regions = False  # True: explanations go on to the pixels only if they are asked to
 
