@@ -11,9 +11,11 @@ from sightline.recipe import load_recipe
 from sightline.training.recipe_check import check
 
 
-def record(arm, seed, score, mask=0.8):
-    scores = {"CIDEr-D": score, "BLEU-4": score / 5}
-    return {"arm": arm, "seed": seed, "dev": scores, "test": scores, "terms": {"mask": mask}}
+def record(arm, seed, score, mask=0.8, dev=None):
+    test, dev = (
+        {"CIDEr-D": each, "BLEU-4": each / 5} for each in (score, score if dev is None else dev)
+    )
+    return {"arm": arm, "seed": seed, "dev": dev, "test": test, "terms": {"mask": mask}}
 
 
 def sweep(*scores):
@@ -36,6 +38,23 @@ def test_the_best_penalty_must_beat_both_ends():
     at_the_end = paper0_figure4.rises_and_falls(sweep(1.0, 2.0, 2.5).data)
     assert at_the_end.verdict == "not reproduced"
     assert "The best is λ = 0.001" in at_the_end.sentence
+
+
+def test_what_is_chosen_on_dev_is_judged_on_test():
+    """Among penalties that are all alike, the luckiest on dev is above the others there."""
+    options = paper0_figure4.Options(seeds=3, penalties=(0.1, 0.01, 0.001))
+    records = [
+        record(arm.name, seed, 1 + 0.1 * seed, dev=luck + 0.01 * seed)
+        for arm, luck in zip(paper0_figure4.arms(options), (1, 2, 1), strict=True)
+        for seed in range(3)
+    ]
+    answer = paper0_figure4.rises_and_falls(paper0_figure4.conclude(records, options).data)
+    assert answer.verdict == "not reproduced"
+    assert "its CIDEr-D on test is +0.0" in answer.sentence
+    dev = {"spatial": 3.0, "without-d_len": 1.0, "soft-attention": 2.0}
+    alike = [record(arm, s, 1 + 0.1 * s, dev=dev[arm]) for arm in dev for s in range(3)]
+    data = paper3_table1.conclude(alike, paper3_table1.Options()).data
+    assert data["spatial_above"]["without-d_len"]["mean"] == 0
 
 
 def test_two_seeds_tell_nothing():

@@ -112,7 +112,7 @@ def rises_and_falls(data: dict[str, Any]) -> Answer:
     )
     return decide(
         len(gains) == 2 and all(of_end.above() for of_end in gains.values()),
-        f"The best is λ = {data['best']:g}; its CIDEr-D on dev is {words} ({seeds} seeds).",
+        f"The best is λ = {data['best']:g}; its CIDEr-D on test is {words} ({seeds} seeds).",
     )
 
 
