@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from safetensors.torch import load_file
+from torch import Tensor
+
 from sightline.checkpoint import read_pointers
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -60,3 +63,48 @@ def assert_same_run(run: Path, whole: Path) -> None:
             assert (run / name / file).read_bytes() == (whole / name / file).read_bytes()
     assert (run / "history.jsonl").read_bytes() == (whole / "history.jsonl").read_bytes()
     assert len((whole / "history.jsonl").read_text().splitlines()) == 24 // 3 + 2
+
+
+# Every batch of an epoch: its gradients and the terms of its loss, which the first process keeps.
+_GRADIENTS = """
+import sys
+from pathlib import Path
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import save_file
+from sightline.training.loop import Trainer
+from sightline.recipe import load_recipe
+
+def gradients(fabric, recipe, folder):
+    trainer = Trainer(fabric, load_recipe(recipe), folder, False)
+    trainer.resume()
+    for number, batch in enumerate(trainer.batches.epoch(0)):
+        values, _ = trainer.backward(batch)
+        if fabric.is_global_zero:
+            found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
+            if trainer.trainable is not None:
+                found |= {n: p.grad for n, p in trainer.trainable.named_parameters()}
+            found |= {f"term {n}": torch.tensor(value) for n, value in values.items()}
+            save_file(found, folder / f"{number}.safetensors")
+        trainer.optimizer.zero_grad()
+
+if __name__ == "__main__":
+    devices, recipe, folder = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+    folder.mkdir()
+    strategy = "ddp_spawn" if devices > 1 else "auto"
+    fabric = Fabric(accelerator="cpu", devices=devices, strategy=strategy)
+    fabric.launch(gradients, recipe, folder)
+"""
+
+
+def gradients_of_one_and_two(
+    recipe: Path, folder: Path, prelude: str = ""
+) -> list[tuple[dict[str, Tensor], dict[str, Tensor]]]:
+    """What one process finds for each batch, and what two find; `prelude` runs in each of them."""
+    script = folder / "gradients.py"
+    script.write_text(prelude + _GRADIENTS)
+    for devices in ("1", "2"):
+        command = [sys.executable, str(script), devices, str(recipe), str(folder / devices)]
+        subprocess.run(command, check=True, env=ENVIRONMENT)
+    names = sorted(path.name for path in (folder / "1").glob("*.safetensors"))
+    return [(load_file(folder / "1" / n), load_file(folder / "2" / n)) for n in names]

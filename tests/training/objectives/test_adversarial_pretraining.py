@@ -1,15 +1,11 @@
 """Maximum likelihood with the discriminator alongside: its terms, who learns from what."""
 
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
 
@@ -20,6 +16,7 @@ from sightline.training.batch import CaptionBatch
 from sightline.training.objectives import adversarial_pretraining as discriminated
 from sightline.training.objectives.adversarial_pretraining import judged_rows, sample_fakes
 from sightline.training.objectives.registry import create_objective
+from tiny_runs import gradients_of_one_and_two
 
 SIZES = {
     "region_width": 6,
@@ -191,36 +188,10 @@ def recipe(tiny_recipe: Path) -> Path:
     return tiny_recipe
 
 
-TWO_PROCESSES = """
-import sys
-from pathlib import Path
-import torch
-from lightning_fabric import Fabric
-from safetensors.torch import save_file
-from sightline.training.objectives import adversarial_pretraining as discriminated
-from sightline.training.loop import Trainer
-from sightline.recipe import load_recipe
-
 # Sampling differs between processes on purpose; here every picture has the same fakes in both.
+SAME_FAKES = """
+from sightline.training.objectives import adversarial_pretraining as discriminated
 discriminated.sample_fakes = lambda captioner, batch: batch.targets[:, 1:2]
-
-def gradients(fabric, recipe, folder):
-    trainer = Trainer(fabric, load_recipe(recipe), folder, False)
-    trainer.resume()
-    for number, batch in enumerate(trainer.batches.epoch(0)):
-        values, captions = trainer.backward(batch)
-        if fabric.is_global_zero:
-            found = {n: p.grad for n, p in trainer.captioner.named_parameters()}
-            found |= {f"term {n}": torch.tensor(value) for n, value in values.items()}
-            save_file(found, folder / f"{number}.safetensors")
-        trainer.optimizer.zero_grad()
-
-if __name__ == "__main__":
-    devices, recipe, folder = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
-    folder.mkdir()
-    strategy = "ddp_spawn" if devices > 1 else "auto"
-    fabric = Fabric(accelerator="cpu", devices=devices, strategy=strategy)
-    fabric.launch(gradients, recipe, folder)
 """
 
 
@@ -229,19 +200,9 @@ def test_two_processes_give_the_gradients_of_one(recipe: Path, tmp_path: Path) -
     # Five pictures are three for one process and two for the other.
     text = recipe.read_text().replace("dropout: 0.2", "dropout: 0.0").replace("size: 4", "size: 5")
     recipe.write_text(text)
-    script = tmp_path / "gradients.py"
-    script.write_text(TWO_PROCESSES)
-    for devices in (1, 2):
-        arguments = [str(devices), str(recipe), str(tmp_path / str(devices))]
-        subprocess.run(
-            [sys.executable, str(script), *arguments],
-            check=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-    files = sorted(path.name for path in (tmp_path / "1").glob("*.safetensors"))
-    assert len(files) == 5
-    for name in files:
-        one, two = load_file(tmp_path / "1" / name), load_file(tmp_path / "2" / name)
+    batches = gradients_of_one_and_two(recipe, tmp_path, SAME_FAKES)
+    assert len(batches) == 5
+    for one, two in batches:
         assert "term discriminator" in one
         for parameter, gradient in one.items():
             torch.testing.assert_close(two[parameter], gradient, rtol=1e-5, atol=2e-6)
