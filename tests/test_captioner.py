@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import sightline
@@ -42,6 +43,31 @@ def test_every_word_is_accounted_for(captioner: Captioner, examples: Path) -> No
         assert 0 < word.signals["beta"] < 1
     length = len(caption.words) + 1
     assert caption.score == pytest.approx(caption.log_probability / length**0.5, rel=1e-4)
+
+
+def test_it_works_where_the_caller_has_switched_gradients_off(
+    fitted_checkpoint: Path, examples: Path
+) -> None:
+    captioner, picture = sightline.load(fitted_checkpoint), examples / "cat.jpg"
+    caption = captioner.caption(picture, check=True)
+    (why, *_) = captioner.explain(picture, caption)
+    with torch.inference_mode():
+        encoded = captioner.encode(picture)
+        again = captioner.caption(picture, check=True)
+        assert captioner.check(encoded, again) == again == caption
+        (why_again, *_) = captioner.explain(encoded, caption)
+    assert np.array_equal(why_again.heatmap, why.heatmap)
+    assert captioner.explain(encoded, caption)[0].word == why.word  # encoded there, explained here
+
+
+def test_a_check_wants_one_caption_for_each_picture(
+    fitted_checkpoint: Path, examples: Path
+) -> None:
+    captioner, picture = sightline.load(fitted_checkpoint), examples / "cat.jpg"
+    caption = captioner.caption(picture)
+    for captions in ([], [caption, caption]):
+        with pytest.raises(ConfigError, match=rf"check: {len(captions)} captions for 1 pictures"):
+            captioner.check([picture], captions)
 
 
 def test_without_details_captions_are_the_same(

@@ -1,5 +1,6 @@
 """`sightline pack`."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 import sightline
 from sightline.checkpoint import load_config, load_encoder, load_model, save_checkpoint
+from sightline.checkpoint.packing import mean_of
 from sightline.cli.caption import command as caption
 from sightline.cli.evaluate import command as evaluate
 from sightline.cli.pack import command as pack
@@ -76,6 +78,26 @@ def test_of_several_checkpoints_the_weights_are_means(checkpoint: Path, tmp_path
     result = CliRunner().invoke(pack, arguments)
     assert isinstance(result.exception, CheckpointError)
     assert "has another model, encoder or vocabulary than" in str(result.exception)
+
+
+def test_weights_that_two_names_share_are_saved_and_averaged_once(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    config = load_config(checkpoint)
+    model, _ = load_model(checkpoint, config)
+    shared = next(iter(model.parameters()))
+    model.register_parameter("again", shared)
+    before = shared.detach().clone()
+    save_checkpoint(tmp_path / "saved", model, config, "# Ours")
+    saved = load_file(tmp_path / "saved" / "model.safetensors")
+    assert torch.equal(saved["again"], before)
+
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.get_parameter("again").add_(0.5)
+    mean = mean_of([model, other]).get_parameter("again")
+    assert mean is shared
+    assert torch.allclose(mean, before + 0.25)
 
 
 def test_encoders_that_were_trained_are_averaged_too(checkpoint: Path, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ class Captioner(CaptionWriter):
         captions: Sequence[Caption | str] | None = None,
         **options: Any,
     ) -> list[list[Explanation]]: ...
+    @torch.inference_mode(False)
     def explain(
         self,
         pictures: AnyPicture | Sequence[AnyPicture],

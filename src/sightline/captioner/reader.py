@@ -65,6 +65,7 @@ class CaptionReader:
     def encode(self, pictures: AnyPicture) -> EncodedPicture: ...  # type: ignore[overload-overlap]
     @overload
     def encode(self, pictures: Sequence[AnyPicture]) -> list[EncodedPicture]: ...
+    @torch.inference_mode(False)  # what is encoded may be explained later, with gradients
     def encode(self, pictures: AnyPicture | Sequence[AnyPicture]) -> Any:
         """Open and encode a picture, or each of a list. Encoded pictures are returned unchanged.
 

@@ -39,6 +39,7 @@ class CaptionWriter(CaptionReader):
             return self.captions([pictures], **options)[0][0]
         return [best[0] for best in self.captions(pictures, **options)]
 
+    @torch.inference_mode(False)  # whoever calls it: evidence is computed with gradients
     def captions(
         self,
         pictures: Sequence[AnyPicture],
@@ -115,6 +116,7 @@ class CaptionWriter(CaptionReader):
     def check(
         self, pictures: Sequence[AnyPicture], captions: Sequence[Caption]
     ) -> list[Caption]: ...
+    @torch.inference_mode(False)
     def check(self, pictures: Any, captions: Any) -> Any:
         """The same caption, with the picture's support for each content word; or a list of each.
 
@@ -127,6 +129,8 @@ class CaptionWriter(CaptionReader):
         if isinstance(captions, Caption):
             return self.check([pictures], [captions])[0]
         encoded = self.encode(pictures)
+        if len(captions) != len(encoded):
+            raise ConfigError(f"check: {len(captions)} captions for {len(encoded)} pictures")
         if not encoded:
             return []
         # A picture with several captions is looked at once.

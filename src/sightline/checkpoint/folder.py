@@ -83,7 +83,9 @@ def save_checkpoint(
 
 
 def _weights(module: nn.Module) -> dict[str, torch.Tensor]:
-    return {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
+    """The weights by name; those that two names share twice, since a file cannot share them."""
+    dense = torch.contiguous_format
+    return {name: tensor.clone(memory_format=dense) for name, tensor in module.state_dict().items()}
 
 
 def _plugins_of(config: dict[str, Any]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from torch import nn
 
 from sightline.checkpoint.config import load_config
@@ -45,7 +46,7 @@ def pack_checkpoint(
     if "tuned" in config:
         start = config["tuned"]["from"]
         encoders = [load_encoder(*each) for each in zip(sources, configs, strict=True)]
-        trainable = _mean([TrainableStages(encoder, start) for encoder in encoders]).half()
+        trainable = mean_of([TrainableStages(encoder, start) for encoder in encoders]).half()
     classifier = load_classifier(source) if has_classifier(source) and len(sources) == 1 else None
     familiarity = load_familiarity(source) if len(sources) == 1 else None
     if card is None:
@@ -53,7 +54,7 @@ def pack_checkpoint(
     if len(sources) > 1:
         config = config | {"training": {"mean_of": [each.get("training") for each in configs]}}
     config = config | {"decoding": config.get("decoding", {}) | decoding}
-    save_checkpoint(folder, _mean(models).half(), config, card, trainable=trainable)
+    save_checkpoint(folder, mean_of(models).half(), config, card, trainable=trainable)
     if classifier is not None:
         save_classifier(folder, classifier)
     if familiarity is not None:
@@ -66,12 +67,14 @@ def _make(config: dict[str, Any]) -> list[Any]:
     return [*parts, encoder, config.get("tuned", {}).get("from")]
 
 
-def _mean(modules: Sequence[Module]) -> Module:
+def mean_of(modules: Sequence[Module]) -> Module:
     """The first of them, with the mean weights of all; what it counts stays its own."""
-    first, *rest = (module.state_dict() for module in modules)
-    for name, tensor in first.items():
-        if tensor.is_floating_point():
-            for state in rest:
-                tensor += state[name]
-            tensor /= len(modules)
+    states = [module.state_dict() for module in modules]
+    means = {
+        name: torch.stack([state[name] for state in states]).mean(0)
+        for name, tensor in states[0].items()
+        if tensor.is_floating_point()
+    }
+    for name, mean in means.items():  # after all are known: two names may share their weights
+        states[0][name].copy_(mean)
     return modules[0]
