@@ -101,6 +101,10 @@ def test_a_word_that_was_not_said_can_be_asked_for(regions):
             explain_one(model, vocabulary, regions, [4, 10, 5], asked)
     with pytest.raises(ConfigError, match=r"no method is called 'lpr'; did you mean 'lrp'"):
         explain_one(model, vocabulary, regions, [4], method="lpr")
+    with pytest.raises(ConfigError, match=r"lrp has no option 'epsilom'; did you mean 'epsilon'"):
+        explain_one(model, vocabulary, regions, [4], epsilom=0.1)
+    with pytest.raises(ConfigError, match=r"grad_cam has no option 'epsilon'; it has none"):
+        explain_one(model, vocabulary, regions, [4], method="grad_cam", epsilon=0.1)
     assert explain_one(model, vocabulary, regions, [4], words=[]) == []
 
 

@@ -213,7 +213,7 @@ def test_exports(browser, review):
         with visiting(browser, f"{address}/review") as page:
             page.get_by_text("Export").click()
             page.locator("#export-txt").click()
-            page.locator("#note", has_text="1 sidecars written").wait_for(timeout=120_000)
+            page.locator("#note", has_text="1 sidecar written").wait_for(timeout=120_000)
     sidecar = review.folder / "p0000.txt"
     assert sidecar.read_text() == "first\n"
     sidecar.unlink()

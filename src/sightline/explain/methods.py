@@ -1,5 +1,6 @@
 """The explanation methods by name, and one function to run any of them."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sightline.config import nearest
 from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encoder import Encoder
-from sightline.errors import NotApplicableError
+from sightline.errors import ConfigError, NotApplicableError
 from sightline.explain.attention import attention
 from sightline.explain.attribution import Attribution
 from sightline.explain.gradients import (
@@ -178,6 +180,7 @@ def explain_captions(
     [['a', 'cat'], ['cat']]
     """
     chosen = find_method(method)
+    _check_options(method, chosen, options)
     if model.black_box and not chosen.of_black_boxes:
         raise NotApplicableError(f"{chosen.label}: {model.black_box}")
     targets = [find_targets(words, caption, vocabulary) for caption in captions]
@@ -227,6 +230,17 @@ def explain_captions(
         _describe(method, vocabulary, attribution, regions, b, captions[b], targets[b], shown[b])
         for b in range(len(captions))
     ]
+
+
+def _check_options(name: str, method: Method, options: dict[str, Any]) -> None:
+    parameters = list(inspect.signature(method.attribute).parameters.values())[1:]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for option in options:
+        if option not in known:
+            hint = nearest(option, known) if known else "it has none"
+            raise ConfigError(f"explain: {name} has no option '{option}'; {hint}")
 
 
 def _is_spelled_elsewhere(target: WordTarget, caption: Sequence[int]) -> bool:

@@ -115,7 +115,7 @@ sightline.auditPlot = (bins) => {
       make("span", { class: "column", "aria-hidden": "true" }, bar, mark),
       make("span", {}, percent(bin.right)),
       make("span", { class: "quiet" }, `${Math.round(100 * bin.low)}–${Math.round(100 * bin.high)}`),
-      make("span", { class: "quiet" }, `${bin.words.toLocaleString("en")} words`));
+      make("span", { class: "quiet" }, sightline.many(bin.words, "word")));
   }));
 };
 

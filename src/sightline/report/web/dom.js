@@ -15,6 +15,9 @@ sightline.make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+/** A number of things: "1 pair", "2 pairs". */
+sightline.many = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
+
 /** Text that only a screen reader reads. */
 sightline.spoken = (text) => sightline.make("span", { class: "spoken" }, text);
 

@@ -48,7 +48,7 @@ sightline.showIndex = (root, data) => {
     const matches = (picture) => `${picture.name} ${picture.words.map((word) => word.text).join(" ")}`.toLowerCase().includes(sought);
     const shown = data.pictures.filter((picture) => kinds[kind][1](picture) && matches(picture)).sort(orders[by][1]);
     list.replaceChildren(...shown.map((picture) => items.get(picture)));
-    count.textContent = `${shown.length} of ${data.pictures.length} pictures`;
+    count.textContent = `${shown.length} of ${sightline.many(data.pictures.length, "picture")}`;
   });
   root.replaceChildren(
     make("header", { class: "top" }, make("p", { class: "brand" }, "Sightline")),

@@ -2,7 +2,7 @@
 
 /** For whoever runs a blind comparison: links, how far raters are, and on request the results. */
 {
-  const { make, ask } = sightline;
+  const { make, many, ask } = sightline;
   const page = document.getElementById("page");
   page.classList.add("blind");
   const percent = ({ mean, low, high }) => (mean === null ? "-" : `${(100 * mean).toFixed(0)} % (${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)})`);
@@ -24,7 +24,7 @@
   ask("/blind/state").then((state) => {
     page.replaceChildren(
       make("header", { class: "top" }, make("h1", { class: "title-small" }, "Blind comparison")),
-      make("p", { class: "quiet" }, `${state.pairs} pairs` + (state.identical ? `; ${state.identical} more pictures have the same caption from both and count as ties` : "")),
+      make("p", { class: "quiet" }, many(state.pairs, "pair") + (state.identical ? `; for ${state.identical} more the two captions are the same, which counts as a tie` : "")),
       make("section", {}, make("h2", { id: "raters-title" }, "Raters"),
         make("p", { class: "quiet" }, "Send each rater their own link. Whoever has a link can answer for that rater."),
         table("raters-title", ["Rater", "Link", "Answered", "Attention checks"], state.raters.map((rater) => [

@@ -2,7 +2,7 @@
 
 /** The page over a folder under review: a grid, the picture in hand, and what can be decided. */
 {
-  const { make, spoken, ask } = sightline;
+  const { make, many, spoken, ask } = sightline;
   const entries = new Map();
   const wanted = new Set();
   const view = { filter: "open", order: "doubt", text: "", state: null };
@@ -249,7 +249,7 @@
   const beside = async (format) => {
     try {
       const { written, unchanged, kept } = await ask(`/review/sidecars/${format}`, {});
-      say(`${written} sidecars written, ${unchanged} up to date` +
+      say(`${many(written, "sidecar")} written, ${unchanged} up to date` +
         (kept.length ? `, ${kept.length} left alone because somebody else wrote them: ${kept.slice(0, 3).join(", ")}${kept.length > 3 ? " …" : ""}` : "") + ".");
     } catch (error) { say(error.message); }
   };
