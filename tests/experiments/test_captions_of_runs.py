@@ -7,9 +7,12 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+import sightline
 from sightline.cli.experiment import command
+from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import ConfigError, DataError
 from sightline.experiments import (
+    avoid_unsupported,
     fine_tuning,
     paper0_figure1,
     paper0_figure7,
@@ -246,6 +249,49 @@ def test_fine_tuning_needs_a_before_and_an_after(plain, tmp_path):
     error = invoke("fine-tuning", plain, "-o", tmp_path).exception
     assert isinstance(error, ConfigError)
     assert "give a run before and after a phase, such as RUN:1 RUN:2" in str(error)
+
+
+# --- avoid-unsupported ----------------------------------------------------------------------------
+
+
+def test_the_best_supported_caption_of_a_beam_is_held_against_the_first(
+    fitted_checkpoint, tmp_path
+):
+    photographs = tmp_path / "photographs"
+    write_scenes(make_scene_dataset(train=0, dev=0, test=4, size=64), photographs)
+    arguments = ("avoid-unsupported", fitted_checkpoint, "--data", photographs)
+    data, table = run(tmp_path / "both", *arguments)
+    captioner, name = sightline.load(fitted_checkpoint), fitted_checkpoint.name
+    changed = [
+        captioner.caption_without_unsupported(picture, captioner.caption(picture))[1] is not None
+        for picture in sorted(photographs.rglob("*.png"))
+    ]
+    assert len(changed) == 4
+    assert data["changed"][name]["mean"] == np.mean(changed)
+    assert set(data["rows"]) == {name, f"{name}, best supported"}
+    assert f"| {name} to {name}, best supported |" in table
+    assert "4 pictures are too few to decide" in table
+
+
+def test_a_caption_must_not_be_worse_for_avoiding_words():
+    records = [
+        said("r", str(n), "a cat", ["a dog on a sofa"], chosen="a dog" if n % 2 else "a cat")
+        for n in range(20)
+    ]
+    options = avoid_unsupported.Options(metrics=("cider-d", "chair"))
+    data = avoid_unsupported.conclude(records, options).data
+    assert data["changed"]["r"]["mean"] == 0.5
+    sentence = avoid_unsupported.is_no_worse(data).sentence
+    assert "r to r, best supported: +0.0 (+0.0 to +0.0) CIDEr-D, -50.0 (" in sentence
+    for low, high, expected in (
+        (-0.03, -0.01, "not reproduced"),
+        (-0.03, 0.05, "not tested"),
+        (-0.005, 0.05, "reproduced"),
+    ):
+        change = {"mean": (low + high) / 2, "low": low, "high": high, "count": 200}
+        answer = avoid_unsupported.is_no_worse({"changes": {"r": {"CIDEr-D": change}}})
+        assert answer.verdict == expected
+    assert avoid_unsupported.is_no_worse({"changes": {"r": {}}}).verdict == "not tested"
 
 
 def test_of_spice_there_is_the_whole():

@@ -12,17 +12,10 @@ from typing import Any
 from sightline.errors import ConfigError
 from sightline.experiments.captioned import by_run, every_picture, on_enough, say
 from sightline.experiments.claims import Answer, Claim, decide, untested
-from sightline.experiments.estimate import Estimate, to_markdown
+from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import ScoreOptions
-from sightline.experiments.scored import (
-    Scores,
-    difference,
-    estimate_rows,
-    findings_of,
-    score_runs,
-    spoken,
-)
+from sightline.experiments.scored import Scores, findings_of_changes, score_runs, spoken
 from sightline.metrics.word_labels import wrong_words
 
 MEASURES = ("CHAIRi", "CHAIRs", "wrong words")  # lower is better
@@ -60,23 +53,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
         wrong = wrong_words(*spoken(of_run))
         scores[run][wrong.name] = wrong
     scores = defined(scores)
-    changes = {
-        f"{before} to {after}": {
-            name: difference(score, scores[before][name]) for name, score in scores[after].items()
-        }
-        for before, after in steps_of(list(scores))
-    }
-    findings = findings_of(
-        estimate_rows(scores),
-        records,
-        changes={step: {n: e.to_json() for n, e in of.items()} for step, of in changes.items()},
-    )
-    names = list(next(iter(scores.values())))
-    cells = [
-        [step, *(of[name].show(100, sign="+") for name in names)] for step, of in changes.items()
-    ]
-    below = to_markdown(["change", *names], cells)
-    return Findings(f"{findings.table}\n{below}", findings.figure, findings.data)
+    return findings_of_changes(scores, records, steps_of(list(scores)))
 
 
 def defined(scores: Scores) -> Scores:

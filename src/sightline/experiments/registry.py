@@ -12,6 +12,10 @@ EXPERIMENTS = {
         "sightline.experiments.audit",
         "Does the audit find words that were swapped, and spare those that people wrote?",
     ),
+    "avoid-unsupported": (
+        "sightline.experiments.avoid_unsupported",
+        "Are captions that avoid unsupported words worse than others?",
+    ),
     "explanations": (
         "sightline.experiments.explanations",
         "Which explanation method points at the right thing, and is true to the captioner?",

@@ -122,6 +122,26 @@ def findings_of(rows: Rows, records: Sequence[Record], **data: Any) -> Findings:
     return Findings(tabulate(rows, models), draw(rows), {"rows": numbers, "models": models, **data})
 
 
+def findings_of_changes(
+    scores: Scores, records: Sequence[Record], steps: Sequence[tuple[str, str]]
+) -> Findings:
+    """A table and a figure of scores, and how each changes from one run to another."""
+    changes = {
+        f"{before} to {after}": {
+            name: difference(score, scores[before][name]) for name, score in scores[after].items()
+        }
+        for before, after in steps
+    }
+    kept = {step: {name: e.to_json() for name, e in of.items()} for step, of in changes.items()}
+    findings = findings_of(estimate_rows(scores), records, changes=kept)
+    names = list(next(iter(scores.values())))
+    cells = [
+        [step, *(of[name].show(100, sign="+") for name in names)] for step, of in changes.items()
+    ]
+    below = to_markdown(["change", *names], cells)
+    return Findings(f"{findings.table}\n{below}", findings.figure, findings.data)
+
+
 def tabulate(rows: Rows, models: dict[str, str]) -> str:
     """A row for each run, in percent."""
     names = list(next(iter(rows.values())))
