@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,12 @@ from sightline.experiments.claims import Answer, Claim, decide_all
 from sightline.experiments.estimate import Estimate
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.options import MethodOptions
-from sightline.experiments.scored import difference, estimated, findings_of
+from sightline.experiments.scored import Rows, difference, estimated, findings_of, mark
 from sightline.explanation import Explanation
 from sightline.metrics.auc import auc
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,28 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             if high in areas and low in areas
         }
         counts[run] = {"right": sum(right), "wrong": len(right) - sum(right)}
-    return findings_of(rows, records, words=counts, leads=leads)
+    findings = findings_of(rows, records, words=counts, leads=leads)
+    return replace(findings, figure=draw(rows))
+
+
+def draw(rows: Rows) -> "Figure":
+    """All scores side by side, since they are areas under the same kind of curve."""
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for of_run in rows.values() for name in of_run))
+    figure = Figure(figsize=(6, 0.35 * len(names) * len(rows) + 1.2), layout="constrained")
+    panel = figure.subplots()
+    for number, (run, of_run) in enumerate(rows.items()):
+        below = 0.6 * ((number + 0.5) / len(rows) - 0.5)  # runs one below the other
+        for name, value in of_run.items():
+            label = run if name == next(iter(of_run)) else None
+            mark(panel, value, names.index(name) + below, f"C{number}", label)
+    panel.axvline(50, color="gray", linewidth=1, linestyle=":")
+    panel.set_yticks(range(len(names)), names)
+    panel.invert_yaxis()
+    panel.set_xlabel("AUC in percent: right words above hallucinated ones; 50 is chance")
+    panel.legend(fontsize=8)
+    return figure
 
 
 def _ordered(data: dict[str, Any], high: str, low: str) -> Answer:
