@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sightline.errors import ConfigError, DataError
+from sightline.experiments import captioners
 from sightline.experiments.claims import Claim, decide
 from sightline.experiments.experiment import Arm, Experiment, Findings, no_tasks
 from sightline.experiments.runner import run_experiment
@@ -14,9 +15,12 @@ from sightline.experiments.training_tasks import (
     TrainingOptions,
     arms_of,
     gain,
+    recipe_of,
     score_of,
     training_tasks,
 )
+from sightline.models.registry import MODELS
+from sightline.training.recipe_check import check
 
 TINY = (
     "data={scenes: {train: 8, dev: 4, test: 4, size: 64}, min_count: 1}",
@@ -97,6 +101,30 @@ def test_scores_are_paired_by_seed():
     assert difference.count == 2
     assert not score_of(records, "b", "test", "CIDEr-D").above(0)  # two seeds say little
     assert score_of(records[:1], "a", "test", "CIDEr-D").show() == "3.0"  # and one has no interval
+
+
+def test_captioners_are_trained_alike_and_compared_with_the_first(tmp_path):
+    options = captioners.Options(seeds=1)
+    recipes = {arm.name: recipe_of(arm, 0, options, tmp_path) for arm in captioners.arms(options)}
+    assert set(recipes) == set(MODELS.builtin)  # all that there are
+    budgets = {(r.data, r.encoder, r.batch, r.epochs, r.steps) for r in recipes.values()}
+    assert len({str(budget) for budget in budgets}) == 1
+    for recipe in recipes.values():
+        check(recipe)
+
+    small = [override for override in TINY if not override.startswith("model")]
+    options = captioners.Options(
+        seeds=1,
+        recipes=("scenes/soft_attention", "scenes/grid_td"),
+        overrides=(*small, "model.state_width=8"),
+        metrics=("bleu", "cider-d"),
+    )
+    data = run_experiment(captioners.EXPERIMENT, (), options, tmp_path).data
+    assert list(data["arms"]) == ["soft_attention", "grid_td"]
+    assert list(data["gains"]) == ["grid_td - soft_attention"]
+    for recipes in (("scenes/grid_td",), ("scenes/grid_td", "flickr8k/grid_td")):
+        with pytest.raises(ConfigError, match="recipes: give at least two, of different names"):
+            captioners.Options(recipes=recipes)
 
 
 def test_what_cannot_be_trained_is_refused():

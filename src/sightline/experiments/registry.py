@@ -16,6 +16,10 @@ EXPERIMENTS = {
         "sightline.experiments.avoid_unsupported",
         "Are captions that avoid unsupported words worse than others?",
     ),
+    "captioners": (
+        "sightline.experiments.captioners",
+        "What do captioners score that are trained alike?",
+    ),
     "explanations": (
         "sightline.experiments.explanations",
         "Which explanation method points at the right thing, and is true to the captioner?",
