@@ -136,6 +136,14 @@ def test_what_others_print_stands_below(run: Path, tmp_path: Path) -> None:
         assert "cannot be combined with --json" in refused.stderr
 
 
+def test_published_results_need_no_runs() -> None:
+    done = CliRunner().invoke(results, ["--published", "flickr30k"], catch_exceptions=False)
+    assert done.stdout.startswith("| published |")
+    refused = CliRunner().invoke(results, [])
+    assert refused.exit_code == 2
+    assert "give training runs, or --published" in refused.stderr
+
+
 def test_what_was_packed_has_a_row(run: Path, tmp_path: Path) -> None:
     pointers = read_pointers(run)
     began, ended = (run / pointers[name] for name in ("stage-1", "stage-2"))
@@ -193,13 +201,15 @@ DOCS = Path(__file__).parents[2] / "docs"
         ("coco", ["--published", "coco"]),
         ("results", ["--published", "flickr8k"]),
         ("exploration", ["--settings"]),
+        ("flickr30k", ["--published", "flickr30k"]),
     ],
 )
 def test_tables_of_the_documents_are_made_from_recorded_rows(
     name: str, options: list[str], tmp_path: Path
 ) -> None:
     page = tmp_path / f"{name}.md"
-    arguments = [str(DOCS / f"{name}.json"), *options, "-o", str(page)]
+    rows = DOCS / f"{name}.json"
+    arguments = [*([str(rows)] if rows.exists() else []), *options, "-o", str(page)]
     assert CliRunner().invoke(results, arguments, catch_exceptions=False).exit_code == 0
     assert page.read_text() == (DOCS / f"{name}.md").read_text()
 

@@ -15,7 +15,7 @@ endings are captions that break off, as in "with a"."""
 
 
 @click.command("results")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -46,7 +46,7 @@ def command(
     Dev scores come from training. Test scores appear once you have run `sightline evaluate RUN`
     (with `--phase N` for the end of a phase). A checkpoint exported by `sightline pack` has a row
     too; its time is that of all the runs it averages. In place of runs you no longer have, give a
-    file of rows printed by --json.
+    file of rows printed by --json. Without RUNS, --published prints only published results.
     """
     from sightline.evaluation.results import (
         means_to_markdown,
@@ -57,11 +57,13 @@ def command(
 
     if as_json and (published or settings):
         raise click.UsageError("--published and --settings cannot be combined with --json")
+    if not runs and published is None:
+        raise click.UsageError("give training runs, or --published")
     rows = [row for run in runs for row in results_of(run)]
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    tables = [to_markdown(rows, settings)]
+    tables = [to_markdown(rows, settings)] if rows else []
     if means := means_to_markdown(rows):
         tables.append(f"Mean and standard deviation of runs that differ in their seed:\n\n{means}")
     if published:
@@ -73,5 +75,6 @@ def command(
     options = ["--settings"] * settings + (["--published", published] if published else [])
     names = (run.name if run.is_file() else f"runs/{run.name}" for run in runs)
     command = " ".join(["sightline results", *names, *options])
+    legend = f"{_LEGEND}\n\n" if rows else ""
     with atomic_write(output) as file:
-        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{_LEGEND}\n\n{text}")
+        file.write(f"# Results\n\n`{command} -o {output.name}`\n\n{legend}{text}")
