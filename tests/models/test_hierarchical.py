@@ -107,7 +107,7 @@ def gradients(model, value):
 def test_neither_trains_the_other(regions, sees):
     model = create(replace(CONFIG, discriminator_sees_picture=sees))
     tokens = torch.tensor([[[START, 5, 7, END]]])
-    unrolled, verdicts = model(regions, tokens, tokens)
+    unrolled, verdicts, _ = model(regions, tokens, tokens)
     names = {name for name, _ in model.named_parameters()}
     of_discriminator = {name for name in names if name.startswith("discriminator.")}
     assert gradients(model, unrolled.logits.square().sum()) == names - of_discriminator

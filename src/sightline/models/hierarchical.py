@@ -11,7 +11,14 @@ from sightline.config import Range, Width, require_at_least
 from sightline.errors import ConfigError
 from sightline.models.discriminator import LAYERS, Discriminator
 from sightline.models.interface import CaptionModel, Memory, State, Step, Unrolled
-from sightline.models.layers import Dropout, additive_energy, barrier, masked_mean, unit_gate
+from sightline.models.layers import (
+    Dropout,
+    additive_energy,
+    barrier,
+    masked_mean,
+    unit_gate,
+    without_dropout,
+)
 from sightline.models.sru import SRU
 from sightline.regions import Regions
 
@@ -52,6 +59,7 @@ class Judged(NamedTuple):
 
     unrolled: Unrolled
     verdicts: Tensor  # (B, N): logits that a person wrote them
+    drawn: Unrolled | None = None  # a pass without dropout, over captions that were drawn without
 
 
 class Hierarchical(CaptionModel):
@@ -180,19 +188,30 @@ class Hierarchical(CaptionModel):
     def forward(self, regions: Regions, tokens: Tensor) -> Unrolled: ...
 
     @overload
-    def forward(self, regions: Regions, tokens: Tensor, judged: Tensor) -> Judged: ...
+    def forward(
+        self, regions: Regions, tokens: Tensor, judged: Tensor, drawn: Tensor | None = None
+    ) -> Judged: ...
 
     def forward(
-        self, regions: Regions, tokens: Tensor, judged: Tensor | None = None
+        self,
+        regions: Regions,
+        tokens: Tensor,
+        judged: Tensor | None = None,
+        drawn: Tensor | None = None,
     ) -> Unrolled | Judged:
         """The teacher-forced pass and, if captions `judged` `(B, N, T)` are given, verdicts on
-        them: one call, so that several processes can gather the gradients of both.
+        them; with `drawn`, a pass over these words without dropout, too. It is one call, so that
+        several processes can gather the gradients of all.
         """
         memory = self.encode(regions)
         unrolled = self.unroll(tokens, memory)
         if judged is None:
             return unrolled
-        return Judged(unrolled, self.discriminator(judged, memory.get("picture")))
+        verdicts = self.discriminator(judged, memory.get("picture"))
+        if drawn is None:
+            return Judged(unrolled, verdicts)
+        with without_dropout(self):
+            return Judged(unrolled, verdicts, self.unroll(drawn, self.encode(regions)))
 
     def _look(self, features: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         """Where the WORKER's features say to look next: the context z, α and β (section 3.5)."""

@@ -1,5 +1,7 @@
 """Layers that captioners share."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -26,6 +28,31 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+@contextmanager
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """A model in training that drops nothing for a while.
+
+    >>> model = nn.Sequential(Dropout(0.5)).train()
+    >>> with without_dropout(model):
+    ...     model(torch.ones(2))
+    tensor([1., 1.])
+    >>> model[0].training
+    True
+    """
+    dropping = [
+        module
+        for module in model.modules()
+        if isinstance(module, Dropout | nn.Dropout) and module.training
+    ]
+    for module in dropping:
+        module.eval()
+    try:
+        yield
+    finally:
+        for module in dropping:
+            module.train()
 
 
 def unit_gate(x: Tensor) -> Tensor:

@@ -190,18 +190,19 @@ def fixed_game() -> tuple[Sampled, Tensor]:
     return Sampled(captions, torch.rand(3, 4), torch.randn(3, 5, 6)), captions.squeeze(1) != PAD
 
 
-@pytest.mark.parametrize("extrinsic", [0.0, 0.7])
+@pytest.mark.parametrize(("extrinsic", "dropout"), [(0.0, 0.0), (0.7, 0.0), (0.7, 0.5)])
 def test_the_terms_of_the_game_are_their_definitions(
-    monkeypatch: pytest.MonkeyPatch, extrinsic: float
+    monkeypatch: pytest.MonkeyPatch, extrinsic: float, dropout: float
 ) -> None:
-    model, batch = make_model(), make_batch()
+    """Of the policy that captions are drawn from, which drops nothing."""
+    model, batch = make_model(dropout), make_batch()
     drawn, said = fixed_game()
     monkeypatch.setattr(adversarial, "sample_and_judge", lambda *arguments: drawn)
     options = {"horizon": 2, "extrinsic": extrinsic, "likelihood": 0.5, "doubly_stochastic": 0.3}
     options["intrinsic"] = 0.2
     terms = create_objective({"name": "adversarial", **options}).terms(model, batch, 0)
     with torch.no_grad():
-        own: Unrolled = model(batch.regions, with_start(drawn.captions))
+        own: Unrolled = model.eval()(batch.regions, with_start(drawn.captions))
     goals, aspects = goals_of(own.signals).squeeze(1), drawn.aspects
     log_probs = policy_log_probs(own.logits, drawn.captions, LIMITS).squeeze(1)
     worth = rescale(drawn.values, said)
@@ -241,6 +242,16 @@ def test_the_terms_of_given_captions_are_those_of_the_stage_before() -> None:
     before = create_objective({"name": "adversarial_pretraining", **options}).terms(model, batch, 0)
     for name in ("nll", "smoothing", "attention", "collapse"):
         assert terms[name].total.item() == pytest.approx(before[name].total.item(), rel=1e-4)
+
+
+def test_given_captions_are_learnt_under_dropout_as_before() -> None:
+    model, batch = make_model(dropout=0.5), make_batch()
+    objective = create_objective({"name": "adversarial"})
+    seen = {objective.terms(model, batch, 0)["nll"].total.item() for _ in range(3)}
+    assert len(seen) == 3
+    assert model.training
+    assert model.dropout.training
+    assert model.discriminator.dropout.training
 
 
 def test_a_stand_in_batch_weighs_nothing() -> None:

@@ -17,7 +17,6 @@ from sightline.text.vocabulary import PAD, START
 from sightline.training.batch import CaptionBatch
 from sightline.training.objectives.adversarial_pretraining import (
     AdversarialPretraining,
-    beside,
     judged_rows,
     limits_of,
 )
@@ -53,8 +52,10 @@ class Adversarial(AdversarialPretraining):
     `manager`: goals should point where the aspects of the caption went within `horizon` words, the
     more so the more what it came to is worth. `worker`: the policy gradient of words rewarded for
     where they take the aspects and for their value. What the discriminator says of the caption is
-    given: only its own term trains it. `value`, its mean verdict on the captions drawn, and
-    `intrinsic`, the mean reward of a word for following goals, are reported and train nothing.
+    given: only its own term trains it. The caption is drawn without dropout and scored without:
+    under dropout, its gradient would be that of another policy than the one it is from. `value`,
+    the mean verdict on the captions drawn, and `intrinsic`, the mean reward of a word for
+    following goals, are reported and train nothing.
 
     >>> from sightline.training.objectives.registry import create_objective
     >>> create_objective({"name": "adversarial", "rollouts": 2}).options.horizon
@@ -71,13 +72,11 @@ class Adversarial(AdversarialPretraining):
         limits = limits_of(batch)
         sampled = sample_and_judge(model, batch, self.options.rollouts, limits)
         fake = sampled.captions
-        rows = beside(inputs, with_start(fake))
-        both: Judged = model(batch.regions, rows, judged_rows(model, batch, fake))
-        k, t = inputs.shape[1:]
-        given = _part(both.unrolled, slice(k), t)
-        terms = self._judged_terms(Judged(given, both.verdicts), batch)
-        unrolled = _part(both.unrolled, slice(k, None), fake.shape[2])
-        return terms | self._game_terms(unrolled, sampled, limits, batch)
+        judged = judged_rows(model, batch, fake)
+        both: Judged = model(batch.regions, inputs, judged, with_start(fake))
+        assert both.drawn is not None
+        terms = self._judged_terms(both, batch)
+        return terms | self._game_terms(both.drawn, sampled, limits, batch)
 
     def _terms_of(self, unrolled: Unrolled, batch: CaptionBatch) -> dict[str, Term]:
         share = self.options.likelihood
@@ -196,12 +195,3 @@ def intrinsic_rewards(aspects: Tensor, goals: Tensor, horizon: int) -> Tensor:
         change = aspects[:, i:] - aspects[:, :-i]
         total[:, i - 1 :] += functional.cosine_similarity(change, goals[:, : length + 1 - i], -1)
     return total / torch.arange(1, length + 1, device=goals.device).clamp(max=horizon)
-
-
-def _part(unrolled: Unrolled, rows: slice, length: int) -> Unrolled:
-    """Some rows of a pass, up to a length."""
-    return Unrolled(
-        unrolled.logits[:, rows, :length],
-        unrolled.attention[:, rows, :length],
-        {name: signal[:, rows, :length] for name, signal in unrolled.signals.items()},
-    )

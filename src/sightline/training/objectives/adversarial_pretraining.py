@@ -46,7 +46,7 @@ class AdversarialPretraining(CrossEntropy):
 
     def _judged_terms(self, both: Judged, batch: CaptionBatch) -> dict[str, Term]:
         """The terms of a pass over the captions, and of verdicts on `judged_rows`."""
-        unrolled, verdicts = both
+        unrolled, verdicts = both.unrolled, both.verdicts
         terms = self._terms_of(unrolled, batch)
 
         # A caption that was cut, or holds an unknown word, would give itself away: those made up

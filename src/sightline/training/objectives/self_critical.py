@@ -1,7 +1,7 @@
 """Self-critical sequence training (paper 0, eq. 12; Rennie et al. 2017)."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,7 +18,7 @@ from sightline.decoding.stepwise import greedy
 from sightline.decoding.words import with_start
 from sightline.errors import ConfigError
 from sightline.models.interface import Unrolled
-from sightline.models.layers import Dropout
+from sightline.models.layers import without_dropout
 from sightline.models.transformer import BothPasses
 from sightline.text.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
 from sightline.training.batch import CaptionBatch
@@ -127,23 +127,6 @@ class SelfCritical(Objective):
             if self.options.baseline == "others":
                 return captions, captions[:, :0]
             return captions, greedy(captioner, memory, self.limits).tokens
-
-
-@contextmanager
-def without_dropout(model: nn.Module) -> Iterator[None]:
-    """A model in training that drops nothing for a while."""
-    dropping = [
-        module
-        for module in model.modules()
-        if isinstance(module, Dropout | nn.Dropout) and module.training
-    ]
-    for module in dropping:
-        module.eval()
-    try:
-        yield
-    finally:
-        for module in dropping:
-            module.train()
 
 
 def policy_log_probs(logits: Tensor, captions: Tensor, limits: Constraints) -> Tensor:
