@@ -158,7 +158,9 @@ PAIRS = [
     ("scenes/fusion", "scenes/fusion_plain"),
     ("flickr8k/fusion", "flickr8k/fusion_plain"),
     ("flickr8k/aligned_transformer", "flickr8k/transformer_self_critical"),
+    ("flickr30k/aligned_transformer", "flickr30k/transformer_self_critical"),
     ("coco/aligned_transformer", "coco/transformer"),
+    ("coco_20000/aligned_transformer", "coco_20000/transformer"),
 ]
 
 
