@@ -1,7 +1,6 @@
 """Recipes: every key checked, overrides, defaults printed."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,23 +163,6 @@ def test_a_missing_part_is_found_before_training(
     monkeypatch.setitem(EXTRAS, "meteor", ("not_installed_here",))
     with pytest.raises(MissingExtraError, match=r"meteor needs .*sightline\[meteor\]"):
         check(load_recipe(tiny_recipe, (change,)))
-
-
-@pytest.mark.parametrize(
-    ("treatment", "control"),
-    [
-        ("scenes/hierarchical_adversarial", "scenes/hierarchical_control"),
-        ("flickr8k/hierarchical", "flickr8k/hierarchical_control"),
-    ],
-)
-def test_a_control_differs_in_the_objective_of_its_last_phase_alone(
-    treatment: str, control: str
-) -> None:
-    treated, plain = load_recipe(treatment), load_recipe(control)
-    assert plain.then[0].objective != treated.then[0].objective
-    assert plain.then[0].objective["name"] == plain.objective["name"]
-    (phase,) = plain.then
-    assert replace(plain, then=(replace(phase, objective=treated.then[0].objective),)) == treated
 
 
 def test_recipes_name_the_weights_that_have_to_be_given() -> None:

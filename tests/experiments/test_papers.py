@@ -2,6 +2,7 @@
 
 import functools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sightline.data.scenes import make_scene_dataset
 from sightline.encoders.encoder import create_encoder
 from sightline.errors import ConfigError, DataError
 from sightline.experiments import (
+    paper2_adversarial,
     paper2_figure4,
     paper4_table2,
     paper4_table3,
@@ -33,6 +35,7 @@ from sightline.experiments.runner import run_experiment
 from sightline.experiments.training_tasks import recipe_of
 from sightline.metrics.word_labels import wrong_words
 from sightline.models.registry import MODELS, create_model
+from sightline.recipe import load_recipe
 from sightline.training.recipe_check import check
 
 PICTURES = 4
@@ -305,6 +308,11 @@ def test_arms_are_recipes_that_can_be_trained_and_differ_in_one_thing(name, tmp_
         assert treated.steps == control.steps == 320
         assert treated.optimizer.learning_rate == 1e-6
         assert (treated.batch.by, treated.batch.size) == ("length", 32)
+    if name == "paper2-adversarial":
+        before, control, treated = recipes.values()
+        assert before.then == control.then == treated.then == ()
+        assert control.start_from == treated.start_from == str(tmp_path / "runs" / "before-0")
+        assert replace(control, objective=treated.objective) == treated
     if name == "paper1-hard-soft":
         soft, hard = recipes["soft"], recipes["hard"]
         assert soft.objective["label_smoothing"] == hard.objective["label_smoothing"] == 0.1
@@ -313,6 +321,33 @@ def test_arms_are_recipes_that_can_be_trained_and_differ_in_one_thing(name, tmp_
             hard.optimizer,
             hard.epochs,
         )
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    ["scenes/hierarchical_adversarial", "flickr8k/hierarchical", "flickr8k/hierarchical_paper"],
+)
+def test_the_game_and_its_control_are_the_last_phase_of_any_recipe(recipe, tmp_path):
+    """And last as long as it says, however dev does."""
+    options = paper2_adversarial.Options(recipe=recipe)
+    before, control, treated = (
+        recipe_of(arm, 1, options, tmp_path) for arm in paper2_adversarial.arms(options)
+    )
+    *_, game = load_recipe(recipe, ["seed=1"]).phases()
+    assert before == replace(load_recipe(recipe, ["seed=1"]), then=())
+    assert treated.start_from == control.start_from == str(tmp_path / "runs" / "before-1")
+    assert replace(treated, start_from=None, dev=game.dev) == game
+    assert (treated.dev.patience, treated.dev.tolerance) == (0, None)
+    assert replace(control, objective=treated.objective) == treated
+    assert control.objective == {**before.objective, "name": "adversarial_pretraining"}
+    for each in (before, control, treated):
+        check(replace(each, start_from=None))
+
+
+@pytest.mark.parametrize("recipe", ["scenes/hierarchical", "scenes/soft_attention"])
+def test_a_recipe_without_a_game_is_refused(recipe):
+    with pytest.raises(ConfigError, match=r"the last phase of scenes/\w+ is not `adversarial`"):
+        paper2_adversarial.arms(paper2_adversarial.Options(recipe=recipe))
 
 
 def test_scores_of_the_same_words_are_compared_word_by_word():

@@ -13,18 +13,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SPLIT = "test"
+KEPT = ("arm", "seed", "dev", "test", "terms", "steps", "epochs")  # of a record
 
 
 def compare_arms(
     records: Sequence[Record], pairs: Sequence[tuple[str, str]], terms: Sequence[str] = ()
 ) -> Findings:
-    """Rows of arms, then of an arm minus its control, paired by seed; `terms` are of the loss."""
+    """Rows of arms, then of an arm minus its control, paired by seed; `terms` are of the loss.
+
+    Each arm's steps are beside it: arms of unequal length are not alike.
+    """
     arms = arms_of(records)
     # (CHAIR is not defined for captions that name no object of COCO.)
     names = [n for n in records[0][SPLIT] if all(r[SPLIT][n] is not None for r in records)]
     rows = [
         [arm, *(score_of(records, arm, SPLIT, name).show(100) for name in names)]
         + [_term(records, arm, term) for term in terms]
+        + [_steps(records, arm)]
         for arm in arms
     ]
     gains = {
@@ -33,22 +38,29 @@ def compare_arms(
         if arm in arms and control in arms
     }
     for pair, of_pair in gains.items():
-        rows.append([pair, *(of_pair[n].show(100, sign="+") for n in names), *["-"] * len(terms)])
+        rest = ["-"] * (len(terms) + 1)
+        rows.append([pair, *(of_pair[n].show(100, sign="+") for n in names), *rest])
     data = {
         "arms": {a: {n: score_of(records, a, SPLIT, n).to_json() for n in names} for a in arms},
         "gains": {pair: {n: e.to_json() for n, e in of.items()} for pair, of in gains.items()},
         "runs": [
-            {key: record[key] for key in ("arm", "seed", "dev", "test", "terms")}
+            {key: record[key] for key in KEPT if key in record}  # kept ones may be older
             for record in records
         ],
     }
-    table = to_markdown([f"arm, on {SPLIT}", *names, *terms], rows)
+    table = to_markdown([f"arm, on {SPLIT}", *names, *terms, "steps"], rows)
     return Findings(table, _draw(gains, names), data)
 
 
 def _term(records: Sequence[Record], arm: str, term: str) -> str:
     values = [r["terms"][term] for r in of_arm(records, arm) if term in r["terms"]]
     return f"{sum(values) / len(values):.3f}" if values else "-"
+
+
+def _steps(records: Sequence[Record], arm: str) -> str:
+    """How many the runs of an arm were trained for: one number, or from the least to the most."""
+    steps = sorted({record["steps"] for record in of_arm(records, arm) if "steps" in record})
+    return " to ".join(f"{each:,}" for each in dict.fromkeys([*steps[:1], *steps[-1:]])) or "-"
 
 
 def _draw(gains: dict[str, dict[str, Estimate]], names: Sequence[str]) -> "Figure":

@@ -43,6 +43,7 @@ class Arm:
     overrides: tuple[str, ...] = ()  # as `sightline train` takes them
     seeds: int = 3  # 0, 1, 2 …
     after: str | None = None  # the arm whose run of the same seed it starts from
+    trains: bool = True  # or what the recipe starts from is evaluated as it is
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from sightline.captioner import Captioner
-from sightline.checkpoint import find_checkpoint, load_training
+from sightline.checkpoint import find_checkpoint, load_training, read_pointers
 from sightline.config import require_at_least
+from sightline.errors import ConfigError
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.history import last_terms, read_history
 from sightline.evaluation.results import results_of
 from sightline.experiments.estimate import Estimate, estimate_seeds
 from sightline.experiments.experiment import Arm, Record, Task
 from sightline.metrics.score import number
-from sightline.metrics.scoring import check_metrics
+from sightline.metrics.scoring import REFERENCE_FREE, check_metrics
 from sightline.metrics.word_labels import wrong_words
 from sightline.recipe import Recipe, load_recipe
+from sightline.training.recipe_check import start_of
 from sightline.training.recipe_data import dataset_of
 from sightline.training.run import Position
 
@@ -30,12 +32,14 @@ class TrainingOptions:
     """What experiments that train have in common."""
 
     seeds: int = 3
-    overrides: tuple[str, ...] = ()  # of every arm's recipe, such as epochs=2
+    overrides: tuple[str, ...] = ()  # of every arm's recipe, such as [epochs=2, batch.size=16]
     metrics: tuple[str, ...] = ("bleu", "rouge-l", "cider-d")  # as `sightline score` names them
 
     def __post_init__(self) -> None:
         require_at_least(1, "seeds", seeds=self.seeds)
-        check_metrics(self.metrics)
+        for name in check_metrics(self.metrics):
+            if name in REFERENCE_FREE:
+                raise ConfigError(f"metrics: {name} needs a CLIP model; use sightline score for it")
 
 
 def training_tasks(
@@ -60,8 +64,11 @@ def training_tasks(
                     lambda arm=arm, seed=seed, recipe=recipe, run=run: {  # type: ignore[misc]
                         "arm": arm.name,
                         "seed": seed,
-                        "budget": budget_of(recipe),
-                        **train_and_evaluate(recipe, run, options.metrics, show_progress),
+                        **(
+                            train_and_evaluate(recipe, run, options.metrics, show_progress)
+                            if arm.trains
+                            else evaluate_start(recipe, options.metrics)
+                        ),
                     },
                 )
 
@@ -77,8 +84,8 @@ def recipe_of(
     folder: Path,
     locations: Sequence[str] = (),
 ) -> Recipe:
-    """What one run of an arm trains."""
-    overrides = [*arm.overrides, *options.overrides, *locations, f"seed={seed}"]
+    """What one run of an arm trains: what makes the arm is not for the user to override."""
+    overrides = [*options.overrides, *arm.overrides, *locations, f"seed={seed}"]
     if arm.after is not None:
         overrides.append(f"start_from={_run(folder, arm.after, seed)}")
     return load_recipe(arm.recipe, overrides)
@@ -87,24 +94,18 @@ def recipe_of(
 def train_and_evaluate(
     recipe: Recipe, run: Path, metrics: Sequence[str], show_progress: bool = False
 ) -> Record:
-    """Train what is left to train; scores of dev (of the best checkpoint) and test, the epochs,
-    the terms of the loss at the end (`mask`, `gate` and the like), the dev scores on the way and
-    the processor time of a step."""
+    """Train what is left to train; scores of dev (of the best checkpoint) and test, the steps that
+    were trained and the epochs to the best checkpoint, the terms of the loss at the end (`mask`,
+    `gate` and the like), the dev scores on the way and the processor time of a step."""
     from sightline.training.loop import train
 
     train(recipe, run, show_progress=show_progress)
-    cache = None if recipe.encoder.cache is None else Path(recipe.encoder.cache)
-    captioner = Captioner.load(find_checkpoint(run))
-    scores: dict[str, dict[str, float | None]] = {}
-    for split in ("dev", "test"):
-        images = dataset_of(recipe.data).split(split)
-        evaluation = evaluate(captioner, images, metrics, split=split, cache=cache)
-        references = [image.captions for image in images]
-        wrong = wrong_words(evaluation.captions, references)
-        scores[split] = {each.name: number(each.corpus) for each in (*evaluation.scores, wrong)}
+    scores = _scores(recipe, find_checkpoint(run), metrics)
     history = read_history(run)
     return {
+        "budget": budget_of(recipe),
         **scores,
+        "steps": _position(run / read_pointers(run)["last"]).step,
         "epochs": results_of(run)[-1].epochs,
         "terms": last_terms(history),
         "curve": [{"step": line.step, **line.dev} for line in history if line.dev is not None],
@@ -112,11 +113,36 @@ def train_and_evaluate(
     }
 
 
+def evaluate_start(recipe: Recipe, metrics: Sequence[str]) -> Record:
+    """Scores of what a recipe starts from."""
+    start = start_of(recipe)
+    assert start is not None
+    budget = f"{recipe.model['name']}, as it was given"
+    return {"budget": budget, **_scores(recipe, start, metrics), "steps": 0, "terms": {}}
+
+
+def _scores(recipe: Recipe, checkpoint: Path, metrics: Sequence[str]) -> Record:
+    cache = None if recipe.encoder.cache is None else Path(recipe.encoder.cache)
+    captioner = Captioner.load(checkpoint)
+    scores: Record = {}
+    for split in ("dev", "test"):
+        images = dataset_of(recipe.data).split(split)
+        evaluation = evaluate(captioner, images, metrics, split=split, cache=cache)
+        references = [image.captions for image in images]
+        wrong = wrong_words(evaluation.captions, references)
+        scores[split] = {each.name: number(each.corpus) for each in (*evaluation.scores, wrong)}
+    return scores
+
+
 def step_seconds(run: Path) -> float:
     """The processor time of a training step of a run, which other programs do not change much."""
-    _, training = load_training(find_checkpoint(run))
-    position = Position.from_json(training)
+    position = _position(find_checkpoint(run))
     return position.processor_seconds / max(position.step, 1)
+
+
+def _position(checkpoint: Path) -> Position:
+    _, training = load_training(checkpoint)
+    return Position.from_json(training)
 
 
 def budget_of(recipe: Recipe) -> str:
