@@ -73,6 +73,14 @@ class NotApplicableError(SightlineError):
             "explain it by another method"
         )
 
+    @classmethod
+    def in_place(cls, operation: str) -> "NotApplicableError":
+        """An operation overwrites, or needs, numbers that gradients are taken through."""
+        return cls(
+            f"'{operation}' meets numbers that this captioner changes in place, where they cannot "
+            "be followed; explain it by attention or occlusion"
+        )
+
 
 class MissingExtraError(SightlineError):
     """An optional part of Sightline that is not installed."""

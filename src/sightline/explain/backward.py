@@ -8,7 +8,7 @@ from torch.func import functional_call
 
 from sightline.decoding.ensemble import Ensemble
 from sightline.errors import NotApplicableError
-from sightline.explain.gradient_mode import GradientMode
+from sightline.explain.gradient_mode import GradientMode, refusing_in_place
 from sightline.explain.lrp.rules import apply
 from sightline.explain.targets import Targets
 from sightline.models.interface import Unrolled
@@ -18,6 +18,10 @@ from sightline.regions import Regions
 # Words whose backward passes are made at once: more than captions have, but not more than fit into
 # memory with a text of a thousand words, in which each of them rests on all before it.
 AT_ONCE = 32
+# How much of the largest the same numbers may differ, made in another order; and how much regions,
+# which are kept in half precision (2^-11).
+ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 3e-2}
+_KEPT = 1e-3
 
 
 class WordVectors(NamedTuple):
@@ -98,9 +102,10 @@ def _backward(total: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
         given[:] = [c]
         return torch.autograd.grad(end, inputs, retain_graph=again, materialize_grads=True)
 
-    multipliers: tuple[Tensor, ...] = torch.func.vmap(backward_one, chunk_size=AT_ONCE)(
-        one_word_each[:, None].expand(-1, len(total), -1)
-    )
+    with refusing_in_place("backward"):
+        multipliers: tuple[Tensor, ...] = torch.func.vmap(backward_one, chunk_size=AT_ONCE)(
+            one_word_each[:, None].expand(-1, len(total), -1)
+        )
     return multipliers
 
 
@@ -132,13 +137,38 @@ def backward_to_pixels(targets: Targets, c: Tensor, mode: GradientMode) -> Tenso
     x = targets.x.detach().requires_grad_()
     with torch.enable_grad(), mode:
         vectors = targets.encoder.vectors(x)
+    regions, mask = targets.regions.vectors, targets.regions.mask
+    tolerance = max(_KEPT, ROUNDING[vectors.dtype])
+    require_same(targets.encoder.name, vectors[mask], regions[mask], regions[mask], tolerance)
     with torch.enable_grad():
         ends = [(vectors * multipliers).sum() for multipliers in c]
     of_pixels = []
     for number, end in enumerate(ends):
         advance(number, len(ends))
-        of_pixels.append(torch.autograd.grad(end, x, retain_graph=True)[0])
+        with refusing_in_place("backward"):
+            of_pixels.append(torch.autograd.grad(end, x, retain_graph=True)[0])
     return torch.stack(of_pixels)
+
+
+def require_same(
+    name: str, explained: Tensor, own: Tensor, among: Tensor, tolerance: float
+) -> None:
+    """Refuse what comes out otherwise under a mode than of a network itself.
+
+    The tolerance is relative to the largest number `among` which it stands.
+
+    >>> own = torch.tensor([1.0, 2.0])
+    >>> require_same("Network", torch.tensor([1.0, 3.0]), own, own, 0.1)
+    Traceback (most recent call last):
+    sightline.errors.NotApplicableError: Network: what would be explained is 50 % off ...
+    """
+    off = (explained.detach() - own).abs().max() / among.abs().max().clamp(min=1e-30)
+    if not off <= tolerance:
+        raise NotApplicableError(
+            f"{name}: what would be explained is {100 * float(off):.2g} % off what it says itself: "
+            "it changes numbers in place, or differs from pass to pass; explain it by attention or "
+            "occlusion"
+        )
 
 
 def word_relevance(multipliers: Multipliers, by_vectors: bool = True) -> Tensor:

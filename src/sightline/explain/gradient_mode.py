@@ -4,7 +4,8 @@ A mode stands between the model and torch; there is no second copy of any captio
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from sightline.errors import NotApplicableError
 from sightline.explain.lrp.rules import guided_rule
 from sightline.explain.multi_head import multi_head_attention_forward
+from sightline.explain.operands import bind
 from sightline.explain.recurrence import PLAIN_RECURRENCE
 from sightline.explain.word_positions import WordPositions
 
@@ -49,6 +51,23 @@ def attend(
     return (weights.detach() if constant else weights) @ values
 
 
+@contextlib.contextmanager
+def refusing_in_place(name: str) -> Iterator[None]:
+    """Turns what torch says of tensors changed in place into a refusal; other errors are bugs.
+
+    >>> with refusing_in_place("add_"):
+    ...     torch.ones(1, requires_grad=True).add_(1)
+    Traceback (most recent call last):
+    sightline.errors.NotApplicableError: 'add_' meets numbers that this captioner changes in ...
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not re.search(r"in-?place|out=\.\.\.", str(error)):
+            raise
+        raise NotApplicableError.in_place(name) from error
+
+
 def _additive_energy(
     keys: Tensor, query: Tensor, vector: Tensor, *, rectified: bool = False
 ) -> Tensor:
@@ -72,7 +91,7 @@ def masked_scatter(base: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return kept + scattered.view_as(kept)
 
 
-def _indices(index: Any) -> Any:
+def indices(index: Any) -> Any:
     """An index without masks, which gradients of all words at once cannot be taken of."""
     if isinstance(index, Tensor) and index.dtype == torch.bool:
         return index.nonzero(as_tuple=True)
@@ -117,14 +136,15 @@ class GradientMode(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         name = getattr(function, "__name__", "")
-        kwargs = kwargs or {}
+        args, kwargs = bind(name, args, kwargs or {})
         if not torch.is_grad_enabled():
             return function(*args, **kwargs)
         if self.positions.concerns(name, args):
             return self.positions.move(name, function, args, kwargs)
         if name == "embedding" or (name == "__getitem__" and self._looks_up(*args)):
             return self._look_up(function(*args, **kwargs), (*args, *kwargs.values()))
-        return self.apply(name, function, args, kwargs)
+        with refusing_in_place(name):
+            return self.apply(name, function, args, kwargs)
 
     def _looks_up(self, table: Any, ids: Any) -> bool:
         return self.positions.find(ids) is not None
@@ -150,7 +170,7 @@ class GradientMode(TorchFunctionMode):
     ) -> Any:
         """What an operation gives under this mode."""
         if name == "__setitem__" and len(args) == 3:
-            return function(args[0], _indices(args[1]), args[2])
+            return function(args[0], indices(args[1]), args[2])
         plain = PLAIN_FORMS.get(name)
         if plain is not None:
             with contextlib.suppress(NotApplicableError):  # torch's own has gradients, too
@@ -168,4 +188,4 @@ class GuidedMode(GradientMode):
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         output = super().apply(name, function, args, kwargs)
-        return guided_rule(output) if name in RECTIFIERS else output
+        return guided_rule(output) if name.removesuffix("_") in RECTIFIERS else output

@@ -9,7 +9,7 @@ from torch import Tensor
 from sightline.errors import NotApplicableError
 from sightline.explain.attribution import Attribution
 from sightline.explain.backward import trace
-from sightline.explain.gradient_mode import PLAIN_FORMS, GradientMode
+from sightline.explain.gradient_mode import PLAIN_FORMS, GradientMode, refusing_in_place
 from sightline.explain.targets import Targets
 from sightline.models.interface import TextSequence
 
@@ -39,9 +39,10 @@ def gradient_rollout(targets: Targets) -> Attribution:
     ]
     found = []
     for n in range(total.shape[1]):  # one after the other: maps of all words may fill the memory
-        gradients = torch.autograd.grad(
-            total[:, n].sum(), mode.maps, retain_graph=True, materialize_grads=True
-        )
+        with refusing_in_place("backward"):
+            gradients = torch.autograd.grad(
+                total[:, n].sum(), mode.maps, retain_graph=True, materialize_grads=True
+            )
         weights = [
             (a.detach() * gradient).clamp(min=0).mean(1)  # eq. 5
             for a, gradient in zip(mode.maps, gradients, strict=True)

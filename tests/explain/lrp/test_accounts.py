@@ -6,6 +6,12 @@ from torch import nn
 from torch.nn import functional
 
 from sightline.errors import NotApplicableError
+from sightline.explain.gradients import (
+    grad_cam,
+    gradient_input,
+    guided_backpropagation,
+    guided_grad_cam,
+)
 from sightline.explain.lrp.method import lrp
 from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
@@ -20,6 +26,7 @@ QUERY = torch.randn(B, 4, L, 2).double()
 MASK = torch.ones(L, L, dtype=torch.bool).tril()
 HIDDEN = torch.arange(L).remainder(3).eq(0)[None, :, None].expand(B, L, D)
 ADDED = torch.zeros(L, L).double().masked_fill(~MASK, float("-inf"))
+KERNEL_2D = torch.randn(3, 1, 2, 2).double()
 KERNEL_1D, KERNEL_3D = torch.randn(3, D, 3).double(), torch.randn(3, 1, 2, 2, 2).double()
 
 
@@ -34,7 +41,65 @@ def windows(x):
     return x.unflatten(0, (B, 2)).flatten(1, 2)
 
 
+def added_in_place(x):
+    y = x * 2
+    y += BIAS
+    y += x
+    y -= TOKEN
+    return y @ WEIGHT
+
+
+def half_changed_in_place(x):
+    y = functional.linear(x, WEIGHT, BIAS)
+    half, other_half = y.chunk(2, -1)
+    half = half.mul_(3)
+    return half + other_half  # of which nothing is changed
+
+
+def written(x):
+    y, z = x * 2, TOKEN.repeat(B, L, 1)
+    y[:, 1:3], y[..., 0] = TOKEN, 3.0
+    z[..., 1:] = x[..., 1:]
+    z[HIDDEN] = x[HIDDEN] * 2
+    return y @ WEIGHT + z
+
+
 OPERATIONS = {
+    "in_place_sums": added_in_place,
+    "in_place_half": half_changed_in_place,
+    "written": written,
+    "in_place_silu_of_a_product": lambda x: functional.silu(x * 1, inplace=True),
+    "in_place_silu_of_a_sum": lambda x: functional.silu(x + TOKEN, inplace=True),
+    "in_place_relu_of_a_sum": lambda x: functional.relu(x + x * 2, inplace=True),
+    "in_place_relu_of_a_linear_map": lambda x: (
+        nn.ReLU(inplace=True)(functional.linear(x, WEIGHT, BIAS)) + TOKEN
+    ),
+    "in_place_relu_of_a_convolution": lambda x: functional.relu(
+        functional.conv2d(x[:, None], KERNEL_2D), inplace=True
+    ),
+    "in_place_methods": lambda x: (
+        (x @ WEIGHT).tanh_().mul_(TOKEN).relu_().masked_fill_(HIDDEN, 3.0).add_(x, alpha=2)
+    ),
+    "in_place_dropout": lambda x: functional.dropout(x + TOKEN, 0.5, True, inplace=True),
+    "in_place_dropout_in_evaluation": lambda x: (
+        functional.dropout(x + TOKEN, 0.5, False, inplace=True) @ WEIGHT
+    ),
+    "named_cat": lambda x: torch.cat(dim=1, tensors=[TOKEN.expand(B, -1, -1), x]) @ WEIGHT,
+    "named_gelu": lambda x: functional.gelu(approximate="tanh", input=x),
+    "named_linear": lambda x: functional.linear(input=x, bias=BIAS, weight=WEIGHT),
+    "named_conv1d": lambda x: functional.conv1d(
+        input=x.mT, weight=KERNEL_1D, padding=1, bias=BIAS[:3]
+    ),
+    "named_addmm": lambda x: torch.addmm(input=BIAS, mat1=x.flatten(0, 1), mat2=WEIGHT).unflatten(
+        0, (B, L)
+    ),
+    "named_sum": lambda x: torch.add(input=TOKEN, other=torch.mul(x, other=x)),
+    "named_choice": lambda x: torch.where(condition=HIDDEN, input=TOKEN, other=x),
+    "chosen_by_a_method": lambda x: x.where(HIDDEN, TOKEN),
+    "named_maximum": lambda x: torch.maximum(input=x, other=x @ WEIGHT),
+    "named_attention": lambda x: functional.scaled_dot_product_attention(
+        query=heads(x), key=heads(x), value=heads(x), is_causal=True
+    ),
     "class_token": lambda x: torch.cat([TOKEN.expand(B, -1, -1), x], 1) @ WEIGHT,
     "stacked_constant": lambda x: torch.stack([x, x.new_ones(B, L, D)], 1).sum(1),
     "constant_in_a_branch": lambda x: (
@@ -89,7 +154,8 @@ def test_every_account_closes(operation, through_attention):
     with mode:
         y = operation(x)
     torch.manual_seed(1)
-    torch.testing.assert_close(y, operation(x))  # (and the numbers are the model's own)
+    with torch.no_grad():
+        torch.testing.assert_close(y, operation(x))  # (and the numbers are the model's own)
     weights = torch.randn_like(y)
     c, absorbed = torch.autograd.grad(y, [x, mode.absorbed], weights, materialize_grads=True)
     account = (c * x).flatten(1).sum(1) + absorbed.sum(0)
@@ -150,14 +216,18 @@ def places(tokens):
     return torch.arange(tokens.shape[2], device=tokens.device).expand_as(tokens)
 
 
-def explain(join):
+def asked(join):
     torch.manual_seed(1)
     regions = Regions(
         torch.randn(2, 5, REGION_DIM).double(), torch.ones(2, 5) > 0, torch.rand(2, 5, 4).double()
     )
     tokens = torch.randint(4, VOCABULARY, (2, 1, 4))
     ends = torch.tensor([[3], [2]])
-    return lrp(Targets(Odd(join).double().eval(), regions, tokens, ends, ends + 4))
+    return Targets(Odd(join).double().eval(), regions, tokens, ends, ends + 4)
+
+
+def explain(join, **options):
+    return lrp(asked(join), **options)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +249,181 @@ def test_words_are_words_and_positions_are_constants_however_they_are_looked_up(
     assert (placed.bias - plain.bias).abs().max() > 1e-3  # positions are among the constants
 
 
-def test_what_does_not_add_up_is_refused():
-    def written_into(model, tokens, mean):
-        hidden = model.embedding(tokens) + mean
-        buffer = torch.full_like(hidden, 3.0)
-        buffer[..., :2] = hidden[..., :2]  # the rest is a constant that no rule sees
-        return buffer
+class Shift(torch.autograd.Function):
+    """Adds what no mode sees."""
 
+    @staticmethod
+    def forward(ctx, x):
+        return x + 3
+
+    @staticmethod
+    def backward(ctx, c):
+        return c
+
+
+def test_what_does_not_add_up_is_refused():
     with pytest.raises(NotApplicableError, match="% of a word's score is not accounted for"):
-        explain(written_into)
+        explain(lambda model, tokens, mean: Shift.apply(model.embedding(tokens) + mean))
+
+
+def shifted(h):
+    part = h[..., :2]
+    part += 3
+    return h
+
+
+def scaled(h):
+    h[..., :2].mul_(3)
+    return h
+
+
+def shifted_part(h):
+    h[..., :2] += 3
+    return h
+
+
+def shifted_part_of_parts(h):
+    part = h.unbind(-1)[0]
+    part += 3
+    return h
+
+
+def rectified_and_shifted(h):
+    y = functional.relu(h)
+    y += 3
+    return y * y
+
+
+def squashed_and_shifted(h):
+    y = torch.tanh(h) * torch.sigmoid(h)
+    y.sigmoid_().add_(1)
+    return h * y
+
+
+IN_PLACE = (shifted, scaled, shifted_part, shifted_part_of_parts, squashed_and_shifted)
+
+
+@pytest.mark.parametrize("through_attention", [False, True])
+@pytest.mark.parametrize("change", IN_PLACE)
+def test_what_is_changed_through_a_view_is_refused_by_its_name(change, through_attention):
+    def join(model, tokens, mean):
+        return change(model.embedding(tokens) + mean)
+
+    with pytest.raises(NotApplicableError, match="of what was changed in place"):
+        explain(join, through_attention=through_attention)
+
+
+def test_what_is_changed_and_then_used_no_more_is_explained():
+    def in_place(model, tokens, mean):
+        hidden = model.embedding(tokens)
+        hidden += mean
+        hidden += 3
+        return functional.silu(hidden, inplace=True)
+
+    found = explain(in_place)
+    plain = explain(lambda m, tokens, mean: functional.silu(m.embedding(tokens) + mean + 3))
+    for one, other in zip(found, plain, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+METHODS = (gradient_input, grad_cam, guided_backpropagation, guided_grad_cam)
+
+
+@pytest.mark.parametrize("change", [shifted, scaled, shifted_part])
+def test_gradients_of_what_is_changed_through_a_view_are_right(change):
+    def plainly(h):
+        first, others = h[..., :2], h[..., 2:]
+        first = first * 3 if change is scaled else first + 3
+        return torch.cat([first, others], -1)
+
+    found = gradient_input(asked(lambda m, ids, mean: change(m.embedding(ids) + mean.tanh())))
+    plain = gradient_input(asked(lambda m, ids, mean: plainly(m.embedding(ids) + mean.tanh())))
+    for one, other in zip(found[:3], plain[:3], strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (shifted_part_of_parts, "add_"),
+        (squashed_and_shifted, "backward"),
+        (rectified_and_shifted, "backward"),
+    ],
+)
+def test_what_torch_has_no_gradient_of_is_refused(method, change, name):
+    with pytest.raises(NotApplicableError, match=f"'{name}' meets numbers that .* in place"):
+        method(asked(lambda model, tokens, mean: change(model.embedding(tokens) + mean)))
+
+
+def test_logits_that_are_not_the_captioners_own_are_refused():
+    def louder_every_time(model, tokens, mean):
+        model.passes = getattr(model, "passes", 0) + 1
+        return (model.embedding(tokens) + mean) * model.passes
+
+    with pytest.raises(NotApplicableError, match=r"Odd: what would be explained is .* % off"):
+        explain(louder_every_time)
+
+
+class OddEncoder:
+    """Three channels of pixels, as they come out of whatever is tried, are the regions."""
+
+    name = "odd"
+
+    def __init__(self, join):
+        self.join = join
+
+    def vectors(self, x):
+        return self.join(x).flatten(2).mT
+
+
+def pixel_relevance(join, other=None):
+    torch.manual_seed(1)
+    x, encoder = torch.randn(2, REGION_DIM, 2, 3).double(), OddEncoder(join)
+    vectors = OddEncoder(other or join).vectors(x.clone())
+    regions = Regions(vectors, torch.ones(2, 6) > 0, torch.rand(2, 6, 4).double())
+    tokens = torch.randint(4, VOCABULARY, (2, 1, 4))
+    ends = torch.tensor([[3], [2]])
+    model = Odd(lambda model, tokens, mean: model.embedding(tokens) + mean).double().eval()
+    return lrp(Targets(model, regions, tokens, ends, ends + 4, encoder, x))
+
+
+@pytest.mark.parametrize(
+    ("in_place", "plain"),
+    [
+        (lambda x: functional.silu(x * 1, inplace=True), lambda x: functional.silu(x * 1)),
+        (lambda x: functional.relu(x + x * 2, inplace=True), lambda x: functional.relu(x + x * 2)),
+        (lambda x: (x * 2).add_(x).add_(3), lambda x: x * 2 + x + 3),
+        (lambda x: functional.gelu(input=x), functional.gelu),
+        (lambda x: torch.cat(tensors=[x, x])[:2], lambda x: torch.cat([x, x])[:2]),
+        (lambda x: x.sub_(1), lambda x: x - 1),
+    ],
+)
+def test_an_encoder_that_works_in_place_is_explained_as_one_that_does_not(in_place, plain):
+    found, expected = pixel_relevance(in_place), pixel_relevance(plain)
+    torch.testing.assert_close(found.pixels, expected.pixels)
+    assert found.pixels.abs().sum() > 1e-3
+
+
+@pytest.mark.parametrize("change", IN_PLACE[:-1])
+def test_an_encoder_that_changes_views_is_refused_by_its_name(change):
+    with pytest.raises(NotApplicableError, match="of what was changed in place"):
+        pixel_relevance(lambda x: change(x + x * 2) + 0)
+
+
+def test_an_input_that_is_written_to_after_a_convolution_is_refused():
+    weight = torch.randn(REGION_DIM, REGION_DIM, 1, 1).double()
+
+    def convolved(x):
+        x = x * 2
+        y = functional.conv2d(x, weight)
+        x[:, :, 0] = 0
+        return y
+
+    with pytest.raises(NotApplicableError, match="'conv2d' meets numbers"):
+        pixel_relevance(convolved)
+
+
+def test_an_encoder_of_other_regions_is_refused():
+    with pytest.raises(NotApplicableError, match=r"odd: what would be explained is .* % off"):
+        pixel_relevance(lambda x: x * 2, lambda x: x * 2.01)

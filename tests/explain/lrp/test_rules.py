@@ -215,7 +215,11 @@ def test_ways_to_write_a_linear_map_are_one(product):
         (lambda x: [y := x * 1, y.add_(1), y * 2][-1], "mul of what was changed in place"),
         (lambda x: [y := x * 1, operator.iadd(y, 1), y + 2][-1], "add of what was changed"),
         (lambda x: torch.div(torch.ones_like(x), x), "div"),
-        (lambda x: torch.add(x, other=x), "add with named tensors"),
+        (lambda x: torch.add(x, x2=x), "add with named tensors"),  # (as NumPy has it)
+        (lambda x: torch.add(x, x2=torch.ones(2, 3)), "add with named tensors"),
+        (lambda x: torch.tanh(x=x), "tanh with named tensors"),
+        (lambda x: (x * 1).unsqueeze_(1), "unsqueeze_"),
+        (lambda x: (x * 1).copy_(x), "copy_"),
         (lambda x: functional.linear(x, x * 2), "linear whose weights are made of the picture"),
         (lambda x: functional.softplus(x), "softplus"),
         (lambda x: x.masked_fill(x > 1.5, float("-inf")), "masked_fill with -inf"),

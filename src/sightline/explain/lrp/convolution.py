@@ -1,13 +1,13 @@
 """The rule for convolutions, which do most of the work between regions and pixels."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sightline.errors import NotApplicableError
 from sightline.explain.lrp.rules import apply, count, losses
 
 ONE_BY_ONE = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
@@ -46,7 +46,14 @@ class Convolution:
         self.absorbed = absorbed
         bias = None if bias is None else bias.detach()
         rectified = before is not None
-        self._find_parts = partial(Parts, x.detach(), weight.detach(), bias, options, rectified)
+        given, version = x.detach(), x._version
+
+        def find_parts() -> Parts:
+            if given._version != version:  # (autograd knows of tensors that it keeps itself)
+                raise NotApplicableError.in_place("conv2d")
+            return Parts(given, weight.detach(), bias, options, rectified)
+
+        self._find_parts = find_parts
         with torch.no_grad():
             self._z = functional.conv2d(x, weight, bias, **options)
 

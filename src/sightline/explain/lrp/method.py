@@ -7,7 +7,13 @@ from torch import Tensor
 
 from sightline.errors import NotApplicableError
 from sightline.explain.attribution import Attribution
-from sightline.explain.backward import backward_to_pixels, backward_to_regions, word_relevance
+from sightline.explain.backward import (
+    ROUNDING,
+    backward_to_pixels,
+    backward_to_regions,
+    require_same,
+    word_relevance,
+)
 from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
 
@@ -26,6 +32,7 @@ def lrp(
     mode = LRPMode(len(vectors), epsilon, vectors.dtype, vectors.device, through_attention)
     multipliers = backward_to_regions(targets, mode)
     assert multipliers.absorbed is not None
+    _require_own_logits(targets, multipliers.total.T)
     regions = (multipliers.regions * vectors).sum(-1).transpose(0, 1)
     pixels = by_encoder = None
     if targets.x is not None:
@@ -47,6 +54,16 @@ def attn_lrp(targets: Targets, epsilon: float | None = None) -> Attribution:
     half goes on through the softmax and the energies, to regions and words.
     """
     return lrp(targets, epsilon, through_attention=True)
+
+
+def _require_own_logits(targets: Targets, total: Tensor) -> None:
+    """Refuse to explain other numbers than the captioner's own: a rule has changed what it says."""
+    if targets.model.training:
+        return  # dropout draws anew in every pass
+    with torch.no_grad():
+        logits = targets.model(targets.regions, targets.tokens).logits
+    own, among = targets.chosen(logits), logits[logits.isfinite()]
+    require_same(type(targets.model).__name__, total, own, among, ROUNDING[own.dtype])
 
 
 def _require_closed(targets: Targets, total: Tensor, parts: Sequence[Tensor]) -> None:

@@ -25,9 +25,11 @@ from sightline.explain.gradient_mode import (
     RECTIFIERS,
     GradientMode,
     attend,
+    indices,
     masked_scatter,
 )
 from sightline.explain.lrp.convolution import Convolution
+from sightline.explain.lrp.replaced import Replaced, out_of_place
 from sightline.explain.lrp.rules import (
     AttentionSum,
     absorb,
@@ -44,13 +46,6 @@ from sightline.explain.lrp.rules import (
 # (rsqrt: what RMSNorm scales by is a constant, as a layer norm's deviation is.)
 GATES = {"sigmoid", "softmax", "log_softmax", "additive_energy", "unit_gate", "rsqrt"}
 ATTENTION = {"scaled_dot_product_attention", "additive_energy"}
-# `x += y` makes a new x: the old one must not be used again, by whatever name.
-IN_PLACE: dict[str, Callable[..., Any]] = {
-    "add_": torch.Tensor.add,
-    "sub_": torch.Tensor.sub,
-    "mul_": torch.Tensor.mul,
-    "div_": torch.Tensor.div,
-}
 SUMS = {"add", "__radd__", "sub", "__rsub__", "rsub"}
 REDUCTIONS = {"sum", "mean", "avg_pool2d", "adaptive_avg_pool2d"}
 MATRIX_PRODUCTS = {"matmul", "bmm", "mm", "einsum"}
@@ -108,7 +103,7 @@ class LRPMode(GradientMode):
         if pictures:
             self.absorbed = torch.zeros(2, pictures, dtype=dtype, device=device, requires_grad=True)
         self._sums: dict[int, AttentionSum] = {}
-        self._replaced: dict[int, Tensor] = {}  # what was changed in place, by its id
+        self._replaced = Replaced()
         # The last convolution, and the last with a rectifier; either with its output.
         self._convolved: tuple[Tensor, Convolution] | None = None
         self._rectified: tuple[Tensor, Convolution] | None = None
@@ -116,22 +111,26 @@ class LRPMode(GradientMode):
     def apply(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if self._replaced and any(id(part) in self._replaced for part in _flat(args)):
+        if any(map(self._replaced.holds, _flat((*args, *kwargs.values())))):
             raise NotApplicableError.no_rule(f"{name} of what was changed in place")
-        if name in IN_PLACE and any(map(_carries, args)):
-            self._replaced[id(args[0])] = args[0]
-            function, name = IN_PLACE[name], name.removesuffix("_")
+        changing = out_of_place(name) or (function if kwargs.get("inplace") else None)
+        if changing is not None and any(map(_carries, args)):
+            return self._change(name.removesuffix("_"), changing, args, kwargs)
+        if name == "__setitem__" and any(map(_carries, args)):
+            return self._write(*args)
         if name == "view" and _carries(args[0]):  # a rule may have laid it out in another order
             function = torch.Tensor.reshape
         if name in PLAIN_LAYERS:
             with self:
                 return PLAIN_LAYERS[name](*args, **kwargs)
+        if any(map(_carries, kwargs.values())):
+            raise NotApplicableError.no_rule(f"{name} with named tensors")
         if self.through_attention and name in ATTENTION:
             with self:
                 return PLAIN_FORMS[name](*args, **kwargs)
         if name == "scaled_dot_product_attention":
             return self._absorb(attend(*args, **kwargs, constant=True))
-        if name in LINEAR and any(map(_carries, (*args[1:3], *kwargs.values()))):
+        if name in LINEAR and any(map(_carries, args[1:3])):
             made = function(*args, **kwargs)
             return refuse(made, f"{name} whose weights are made of the picture")
         if name in JOINS:
@@ -159,7 +158,7 @@ class LRPMode(GradientMode):
         if name == "masked_fill" and _carries(args[0]):
             return self._fill(function, *args, **kwargs)
         if name == "where" and len(args) == 3:
-            return self._choose(function, *args)
+            return self._choose(*args)
         output = function(*args, **kwargs)
         if name in PLAIN or (name in ("maximum", "minimum") and all(map(_carries, args))):
             return output
@@ -171,7 +170,7 @@ class LRPMode(GradientMode):
         if not isinstance(output, Tensor) or not output.requires_grad:
             return output
         if name.endswith("_") and not name.startswith("_"):
-            raise NotApplicableError.no_rule(name)  # in place: who else holds it is not known
+            raise NotApplicableError.no_rule(name)  # in place, and nothing does the same elsewhere
         if name in SUMS | PRODUCTS and any(isinstance(part, Tensor) for part in kwargs.values()):
             return refuse(output, f"{name} with named tensors")
         if name == "softmax" and self.through_attention:
@@ -199,6 +198,26 @@ class LRPMode(GradientMode):
             return self._add(output, function(*without, **kwargs))
         return refuse(output, name)
 
+    def _change(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What changes a tensor in place makes a new one: the old is not to be used again."""
+        x, kwargs = args[0], {key: part for key, part in kwargs.items() if key != "inplace"}
+        output = self.apply(name, function, args, kwargs)
+        if output.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
+            self._replaced.add(x)
+        elif "dropout" not in name:  # (which does nothing, but in training)
+            raise NotApplicableError.no_rule(f"{name}_")  # it changes the shape alone
+        return output
+
+    def _write(self, base: Tensor, index: Any, value: Any) -> None:
+        """`base[index] = value`, in place: what is constant of either is absorbed."""
+        index, joined = indices(index), base.clone()
+        constant = torch.zeros_like(base) if _carries(base) else base.detach().clone()
+        joined[index] = value
+        constant[index] = 0 if _carries(value) else value
+        base.copy_(absorb(joined, constant, 0.0, self.absorbed))
+
     def _join(
         self, function: Callable[..., Tensor], parts: Any, *args: Any, **kwargs: Any
     ) -> Tensor:
@@ -224,9 +243,11 @@ class LRPMode(GradientMode):
         taken, left = (zeros if _carries(part) else output.detach() for part in (source, base))
         return absorb(output, torch.where(mask, taken, left), 0.0, self.absorbed)
 
-    def _choose(self, function: Callable[..., Tensor], mask: Tensor, x: Any, other: Any) -> Tensor:
+    def _choose(self, mask: Any, x: Any, other: Any) -> Tensor:
         """Where a constant is taken instead of a signal, it is absorbed."""
-        output = function(mask, x, other)
+        if not (isinstance(mask, Tensor) and mask.dtype == torch.bool):
+            mask, x = x, mask  # `x.where(mask, other)`
+        output = torch.where(mask, x, other)
         if not output.requires_grad:
             return output
         zeros = torch.zeros_like(output)
