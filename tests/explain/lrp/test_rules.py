@@ -223,6 +223,7 @@ def test_ways_to_write_a_linear_map_are_one(product):
         (lambda x: functional.linear(x, x * 2), "linear whose weights are made of the picture"),
         (lambda x: functional.softplus(x), "softplus"),
         (lambda x: x.masked_fill(x > 1.5, float("-inf")), "masked_fill with -inf"),
+        (lambda x: x.masked_fill(x > 1.5, x[0, 0]), "masked_fill with a number of the picture"),
         (lambda x: torch.einsum("bi,bi,bi->b", x, x, x), "einsum"),
         (lambda x: functional.pad(x, (1, 1), value=2.0), "pad"),
         (lambda x: functional.layer_norm(x, (2, 3)), "layer_norm"),
@@ -276,10 +277,14 @@ def test_layer_norm_is_linear_for_its_own_deviation():
     torch.testing.assert_close(absorbed[0], norm.bias.sum().expand(3))
 
 
-def test_guided_gradients_are_positive_behind_every_rectifier():
+@pytest.mark.parametrize(
+    "rectify",
+    [functional.relu, lambda x: torch.relu_(x * 1), lambda x: functional.relu6(x * 1, True)],
+)
+def test_guided_gradients_are_positive_behind_every_rectifier(rectify):
     x = torch.tensor([1.0, 1.0, -1.0], requires_grad=True)
     with GuidedMode():
-        y = functional.relu(x)
+        y = rectify(x)
     c = torch.tensor([2.0, -2.0, 2.0])
     assert torch.autograd.grad(y, x, c)[0].tolist() == [2, 0, 0]
 

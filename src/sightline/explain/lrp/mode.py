@@ -229,7 +229,9 @@ class LRPMode(GradientMode):
 
     def _fill(self, function: Callable[..., Tensor], x: Tensor, mask: Tensor, value: Any) -> Tensor:
         """Numbers that are filled in are constants; -inf, of energies, is refused further on."""
-        output = function(x, mask, _detached(value))
+        if _carries(value):
+            return refuse(function(x, mask, value), "masked_fill with a number of the picture's")
+        output = function(x, mask, value)
         if self.through_attention and value == -math.inf:
             return output  # of energies: the softmax makes nothing of it
         if not math.isfinite(value):
