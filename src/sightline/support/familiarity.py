@@ -9,12 +9,14 @@ from torch import Tensor
 
 from sightline.errors import CheckpointError
 from sightline.regions import Regions
-from sightline.support.logistic import Floats, fit_logistic
+from sightline.support.logistic import Floats, fit_logistic, held_out_logits
 from sightline.support.sealed import load_sealed, save_sealed
 
 FILE = "familiarity.safetensors"
-WARNED = 0.02  # the share of familiar pictures that may be called unfamiliar
-_HELD_OUT = 5  # every fifth familiar picture sets the threshold instead of the weights
+# The share of familiar pictures that may be called unfamiliar. With `UNSURE` of `support.fit` it
+# makes 4 %: at most 5 % is wanted, and the share of some thousand other pictures varies.
+WARNED = 0.02
+_FOLDS = 5
 _PENALTY = 100.0  # a weight for each of a thousand numbers, fitted to some thousand pictures
 
 
@@ -49,16 +51,17 @@ def mean_region(regions: Regions) -> Tensor:
 def fit_familiarity(familiar: Floats, others: Floats) -> Familiarity:
     """The classifier of mean regions `(n, D)` of familiar pictures and of others.
 
-    The threshold is set on familiar pictures that the weights were not fitted to, so that the
-    share `WARNED` of them is called unfamiliar.
+    The weights are fitted to all of them. The threshold is set so that the share `WARNED` of the
+    familiar pictures is called unfamiliar, each by weights that were fitted without its fold.
     """
-    held_out = np.arange(len(familiar)) % _HELD_OUT == 0
-    rows = np.concatenate([familiar[~held_out], others])
-    is_other = np.arange(len(rows)) >= len(rows) - len(others)
+    rows = np.concatenate([familiar, others])
+    is_other = np.arange(len(rows)) >= len(familiar)
+    folds = np.concatenate([np.arange(len(familiar)), np.arange(len(others))]) % _FOLDS
+    held_out = held_out_logits(rows, is_other, folds, _PENALTY)[~is_other]
     fitted = fit_logistic(rows, is_other, _PENALTY)
     weights = fitted.weights / fitted.scale
-    bias = -float(np.quantile(familiar[held_out] @ weights, 1 - WARNED))
-    return Familiarity(torch.from_numpy(weights).float(), bias)
+    bias = fitted.bias - fitted.mean @ weights - np.quantile(held_out, 1 - WARNED)
+    return Familiarity(torch.from_numpy(weights).float(), float(bias))
 
 
 def save_familiarity(folder: Path, familiarity: Familiarity) -> None:

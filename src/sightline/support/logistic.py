@@ -16,9 +16,13 @@ class Logistic(NamedTuple):
     weights: Floats  # (k,)
     bias: float
 
+    def logits(self, x: Floats) -> Floats:
+        """Log-odds `(n,)` of rows `(n, k)`."""
+        return np.asarray((x - self.mean) / self.scale @ self.weights + self.bias)
+
     def predict(self, x: Floats) -> Floats:
         """Probabilities `(n,)` of rows `(n, k)`."""
-        return sigmoid((x - self.mean) / self.scale @ self.weights + self.bias)
+        return sigmoid(self.logits(x))
 
 
 def fit_logistic(x: Floats, right: NDArray[np.bool_], penalty: float = 1.0) -> Logistic:
@@ -46,6 +50,29 @@ def fit_logistic(x: Floats, right: NDArray[np.bool_], penalty: float = 1.0) -> L
         step = np.linalg.solve(curvature, gradient)
         weights -= step * min(1.0, 2.0 / np.abs(step).max())  # (far steps may overshoot)
     return Logistic(mean, scale, weights[:-1], float(weights[-1]))
+
+
+def held_out_logits(
+    x: Floats, right: NDArray[np.bool_], folds: NDArray[np.int64], penalty: float = 1.0
+) -> Floats:
+    """The log-odds of each row by weights that were fitted without its fold.
+
+    A fold's weights are penalised in proportion to the rows that they are fitted to. Otherwise they
+    would be smaller than weights fitted to all rows, and a threshold set on these log-odds would
+    not hold for those.
+
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> logits = held_out_logits(x, np.array([False, True, False, True]), np.array([0, 0, 1, 1]))
+    >>> (logits > 0).tolist()
+    [False, False, True, True]
+    """
+    logits = np.empty(len(x))
+    for fold in np.unique(folds):
+        held_out = folds == fold
+        share = float(np.mean(~held_out))
+        fitted = fit_logistic(x[~held_out], right[~held_out], share * penalty)
+        logits[held_out] = fitted.logits(x[held_out])
+    return logits
 
 
 def sigmoid(x: Floats) -> Floats:
