@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from PIL import Image
 
 import sightline
 from sightline.cli.fit_support import command
@@ -64,6 +65,9 @@ def test_it_stores_what_caption_checks_by_and_reports(
     for found in fitted["scores"].values():
         assert 0 <= found["low"] <= found["auc"] <= found["high"] <= 1
     assert sum(found["words"] for found in fitted["verdicts"].values()) == fitted["words"]
+    assert sum(found["words"] for found in fitted["calibration"]) == fitted["words"]
+    shares = [found["words"] * found["right"] for found in fitted["calibration"]]
+    assert sum(shares) == pytest.approx(fitted["right"])
     assert reports[1]["words"] < fitted["words"]
     own = [report for report in reports if "people wrote" not in report["pictures"]]
     assert all(0 <= report["unfamiliar"] < 0.5 for report in own)
@@ -74,12 +78,19 @@ def test_it_stores_what_caption_checks_by_and_reports(
     caption = sightline.load(folder).captions([examples / "cat.jpg"], check=True)[0][0]
     assert any(word.support for word in caption.words)
     stored = (folder / FILE).read_bytes()
-    again = run(folder, "--data", scenes, "--no-fit", "--report-on", "test")
+    figure = tmp_path / "calibration.png"
+    again = run(folder, "--data", scenes, "--no-fit", "--report-on", "test", "--figure", figure)
+    with Image.open(figure) as drawn:
+        assert drawn.format == "PNG"
     assert (folder / FILE).read_bytes() == stored
     assert load_classifier(folder).foreign is not None
     value = reports[4]["scores"]["combination"]["auc"]
     lines = [line.split() for line in again.stdout.splitlines()]
     assert ["combination", "–" if value is None else f"{value:.3f}"] in [x[:2] for x in lines]
+    first = reports[4]["calibration"][0]
+    assert [f"{first['low']:.1f}–{first['high']:.1f}", str(first["words"])] in [
+        x[:2] for x in lines
+    ]
     assert "Stored in" not in again.stdout
 
 
@@ -108,6 +119,7 @@ def test_other_pictures_may_be_given(
 def test_mistakes(checkpoint: Path, scenes: Path) -> None:
     for arguments, error, says in (
         (("--data", scenes, "--no-fit"), ConfigError, "--no-fit needs --report-on"),
+        (("--data", scenes, "--figure", "curve.bmp"), ConfigError, "must end in .png, .svg, .pdf"),
         (("--data", scenes, "--report-on", "dev"), ConfigError, "'dev' is the split of the fit"),
         (("--data", scenes, "--split", "val"), DataError, "no picture is in split 'val'"),
         (("--data", scenes, "--split", "test"), DataError, "6 pictures are too few to fit on"),

@@ -14,7 +14,7 @@ from sightline.regions import Regions
 from sightline.support.classifier import SupportClassifier, load_classifier, save_classifier
 from sightline.support.fit import Sample, held_out_scores
 from sightline.support.foreign import MEANING, ForeignClassifier, foreign_scores
-from sightline.support.foreign_fit import DOUBTED, ForeignSample, calibrate, fit_foreign
+from sightline.support.foreign_fit import DOUBTED, ForeignSample, fit_foreign
 from sightline.support.logistic import Logistic
 from sightline.support.mentions import SAMPLES, mentions
 from sightline.support.swaps import Swapper
@@ -133,11 +133,6 @@ def test_the_fit_seldom_doubts_what_people_wrote() -> None:
 def test_a_few_words_are_not_fitted_to() -> None:
     assert fit_foreign(foreign_sample(words=8)) is None
     assert fit_foreign(None) is None
-
-
-def test_a_calibration_counts_every_word_once() -> None:
-    bins = calibrate(np.array([0.0, 0.05, 0.999, 1.0]), np.array([False, True, True, True]))
-    assert [(each["words"], each["right"]) for each in bins] == [(2, 0.5), (2, 1.0)]
 
 
 def test_the_judge_is_the_same_after_loading(regions, tmp_path) -> None:

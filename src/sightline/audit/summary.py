@@ -13,7 +13,7 @@ from sightline.kept_records import Record
 from sightline.metrics.bootstrap import compare, interval
 from sightline.metrics.score import Floats, Score, number
 from sightline.metrics.word_labels import label_words
-from sightline.support.foreign_fit import calibrate
+from sightline.support.calibration import calibrate
 from sightline.text.word_kinds import KINDS
 
 OFTEN = 30  # words that are listed as most often made up

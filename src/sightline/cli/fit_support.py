@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from sightline.cli.options import (
 from sightline.data.dataset import CaptionDataset, CaptionedImage
 from sightline.errors import ConfigError
 from sightline.printing import printable
+
+_FIGURES = (".png", ".svg", ".pdf")
 
 
 @click.command("fit-support")
@@ -69,6 +71,12 @@ from sightline.printing import printable
     metavar="WORD,…",
     help="Also report on these words alone, such as the object words of paper 4, table 3.",
 )
+@click.option(
+    "--figure",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also draw the calibration of each table into this file (.png, .svg or .pdf).",
+)
 @data_option
 @images_option
 @device_option
@@ -82,6 +90,7 @@ def command(
     no_fit: bool,
     output: Path | None,
     words: str | None,
+    figure: Path | None,
     data: Path | None,
     images: Path | None,
     device: str,
@@ -94,7 +103,8 @@ def command(
     in the checkpoint, with a detector of words that has learnt from training pictures. Without
     RUN, it fits one for the bundled captioner, and needs -o. The tables show how well each score,
     and their combination, separate right words from wrong ones (AUC with 95 % intervals,
-    cross-validated on the split of the fit).
+    cross-validated on the split of the fit), and of words with about the same support how many
+    are right.
     """
     from sightline.adapters.source import find_source
     from sightline.captioner import Captioner
@@ -115,6 +125,8 @@ def command(
     if output is not None and (no_fit or output.exists()):
         wrong = "nothing is stored with --no-fit" if no_fit else f"{output} exists already"
         raise ConfigError(f"--output: {wrong}")
+    if figure is not None and figure.suffix not in _FIGURES:
+        raise ConfigError(f"--figure: {figure} must end in {', '.join(_FIGURES)}")
     dataset, cache = dataset_for(run, data, images)
     model = find_checkpoint(run)
     captioner = Captioner.load(model, device=device)
@@ -137,6 +149,12 @@ def command(
         chosen = words.split(",")
         reports = [each for report in reports for each in (report, report.only(chosen))]
     content = [report.to_json() for report in reports]
+    if figure is not None:
+        from sightline.report.calibration_figure import draw_calibrations
+        from sightline.report.saving import save_figure
+
+        curves = [(report["pictures"], report["calibration"]) for report in content]
+        save_figure(draw_calibrations(curves), figure)
     if as_json:
         print_json(content)
         return
@@ -194,6 +212,18 @@ def _print(report: dict[str, Any]) -> None:
     for verdict, counts in report["verdicts"].items():
         share = f", {counts['right'] / counts['words']:.0%} right" if counts["words"] else ""
         console.print(f"{verdict}: {counts['words']:,} words{share}")
+    if report["calibration"]:
+        console.print(_calibration(report["calibration"]))
     if report["unfamiliar"] is not None:
         console.print(f"pictures called unfamiliar: {report['unfamiliar']:.1%}")
     console.print()
+
+
+def _calibration(bins: Sequence[dict[str, Any]]) -> Table:
+    """How many words of each tenth of support are right."""
+    table = Table("support", "words", "mean support", "right", "95 %", box=None, pad_edge=False)
+    for each in bins:
+        bounds = f"{each['interval']['low']:.0%}–{each['interval']['high']:.0%}"
+        shares = (f"{each['support']:.0%}", f"{each['right']:.0%}", bounds)
+        table.add_row(f"{each['low']:.1f}–{each['high']:.1f}", f"{each['words']:,}", *shares)
+    return table

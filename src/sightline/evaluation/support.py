@@ -18,6 +18,7 @@ from sightline.evaluation.remote_support import NO_REGIONS, collect_remote
 from sightline.metrics.bootstrap import interval
 from sightline.metrics.score import number
 from sightline.regions import Regions
+from sightline.support.calibration import calibrate
 from sightline.support.classifier import BATCH, SupportClassifier, save_classifier
 from sightline.support.familiarity import (
     Familiarity,
@@ -63,7 +64,9 @@ class SupportReport:
         return SupportReport(name, sample, scores, self.classifier, self.unfamiliar)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON: AUC with 95 % intervals, and how many words of each verdict are right."""
+        """Plain JSON: AUC with 95 % intervals, and how many words of each verdict are right, and
+        of those with about the same support.
+        """
         sample, scores = self.sample, {}
         for score in auc_table(sample, self.scores) if sample.words else ():
             low, high = interval(score)
@@ -80,6 +83,7 @@ class SupportReport:
                 verdict: {"words": words, "right": right}
                 for verdict, (words, right) in counts.items()
             },
+            "calibration": calibrate(self.scores, sample.right, sample.pictures),
         }
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sightline.data.dataset import CaptionedImage, captions_of
@@ -14,9 +12,10 @@ from sightline.encoders.region_cache import RegionCache
 from sightline.models.interface import CaptionModel
 from sightline.progress import progress
 from sightline.regions import Regions
+from sightline.support.calibration import calibrate
 from sightline.support.fit import FEWEST, Sample, held_out_scores, thresholds
 from sightline.support.foreign import BATCH, MEANING, ForeignClassifier, foreign_scores
-from sightline.support.logistic import Floats, fit_logistic
+from sightline.support.logistic import fit_logistic
 from sightline.support.mentions import mentions
 from sightline.support.swaps import Swapper
 from sightline.support.word_classifier import table
@@ -25,7 +24,6 @@ from sightline.text.tokenizer import tokenize
 from sightline.text.vocabulary import Vocabulary
 
 DOUBTED = 0.05  # at most this share of the words that people wrote is called not supported
-BINS = 10  # of support, in a calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,23 +131,3 @@ def fit_foreign(collected: ForeignSample | None) -> ForeignClassifier | None:
         collected.prior,
         tuple(calibrate(scores, sample.right)),
     )
-
-
-def calibrate(support: Floats, right: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """Bins of support: how many words, their mean support, and the share that is right.
-
-    >>> calibrate(np.array([0.1, 0.95, 0.95]), np.array([False, True, False]))[-1]["right"]
-    0.5
-    """
-    bins = np.minimum((support * BINS).astype(int), BINS - 1)
-    return [
-        {
-            "low": n / BINS,
-            "high": (n + 1) / BINS,
-            "words": int((bins == n).sum()),
-            "support": float(support[bins == n].mean()),
-            "right": float(right[bins == n].mean()),
-        }
-        for n in range(BINS)
-        if (bins == n).any()
-    ]
