@@ -4,15 +4,19 @@
     python benchmarks/unfamiliar.py [--model FOLDER] [--set NAME=FOLDER …]
 
 The kinds are: sample pictures of scikit-image that are no ordinary photographs, sample data of
-matplotlib drawn as pictures, matplotlib figures, synthetic scenes and noise. `--set` adds folders
-of pictures, such as icons or scanned pages. Familiar pictures are `sightline fit-support --no-fit`.
+matplotlib drawn as pictures, matplotlib figures, synthetic scenes, noise, the icons of matplotlib's
+toolbar, and pages of text: chapters of Python's own help, in fonts and layouts that no fit has
+seen. `--set` adds folders of pictures, such as scanned pages. What is counted is what a user is
+told (`Caption.unfamiliar`). Familiar pictures are `sightline fit-support --no-fit`.
 """
 
 import argparse
 import gzip
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from pydoc_data.topics import topics
 
 import matplotlib
 
@@ -22,7 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import skimage
 from matplotlib import colormaps
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 import sightline
 from sightline.captioner import Captioner
@@ -35,6 +39,12 @@ SKIMAGE = (
     *("color.png", "grass.png", "gravel.png", "horse.png", "hubble_deep_field.jpg", "ihc.png"),
     *("logo.png", "microaneurysms.png", "moon.png", "page.png", "phantom.png", "retina.jpg"),
     "text.png",
+)
+FACES = (  # of matplotlib's fonts: those of a page, and of its heading
+    ("DejaVuSerif", "DejaVuSans-Bold"),
+    ("STIXGeneral", "STIXGeneralBol"),
+    ("DejaVuSansMono", "DejaVuSerif-Bold"),
+    ("cmr10", "cmb10"),
 )
 ELEVATIONS = {"topobathy.npz": "topo", "jacksboro_fault_dem.npz": "elevation"}
 
@@ -53,6 +63,8 @@ def main() -> None:
         "matplotlib figures": matplotlib_figures(60),
         "synthetic scenes": [scene.picture for scene in make_scenes(60, seed=5)],
         "noise": noise(40),
+        "icons": sorted((Path(matplotlib.get_data_path()) / "images").glob("*.png")),
+        "pages of text": pages(60),
     }
     for given in options.set:
         name, _, folder = given.partition("=")
@@ -67,16 +79,13 @@ def main() -> None:
 
 
 def unfamiliar(captioner: Captioner, pictures: Sequence[Path | Image.Image]) -> list[bool]:
-    """What the captioner calls each of the pictures that can be read."""
-    assert captioner.familiarity is not None
+    """Of each of the pictures that can be read whether its caption comes with a warning."""
     called: list[bool] = []
     for picture in pictures:
         try:
-            encoded = captioner.encode(picture)
+            called.append(bool(captioner.caption(picture).unfamiliar))
         except PictureError as error:
             print(f"skipped: {error}")
-            continue
-        called += captioner.familiarity.unfamiliar(encoded.regions)
     return called
 
 
@@ -133,6 +142,38 @@ def noise(count: int) -> list[Image.Image]:
         Image.fromarray(random.integers(0, 256, shapes[number % 2], dtype=np.uint8))
         for number in range(count)
     ]
+
+
+def pages(count: int) -> list[Image.Image]:
+    """Portrait pages at about 70 dpi: a heading, then chapters of Python's help in columns."""
+    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    random = np.random.default_rng(11)
+    chapters = [topics[name] for name in sorted(topics) if len(topics[name]) > 5000]
+    pictures = []
+    for number in range(count):
+        body, heading = FACES[number % len(FACES)]
+        size, columns = int(random.integers(8, 13)), 1 + number % 2
+        font = ImageFont.truetype(fonts / f"{body}.ttf", size)
+        picture = Image.new("RGB", (580, 820), tuple(random.integers(235, 256, 3).tolist()))
+        draw = ImageDraw.Draw(picture)
+        title, _, text = chapters[number % len(chapters)].partition("\n")
+        large = ImageFont.truetype(fonts / f"{heading}.ttf", 2 * size)
+        draw.text((45, 35), title, "black", large)
+        width = (500 - 20 * (columns - 1)) // columns
+        letters = int(width / font.getlength("n"))
+        lines = [
+            line
+            for paragraph in text.split("\n\n")[1:]
+            for line in (*textwrap.wrap(paragraph, letters), "")
+        ]
+        fitting = int(680 / (1.3 * size))
+        for column in range(columns):
+            for row, line in enumerate(lines[column * fitting : (column + 1) * fitting]):
+                at = (45 + column * (width + 20), 90 + 1.3 * size * row)
+                draw.text(at, line, "black", font)
+        draw.text((285, 790), str(number + 1), "black", font)
+        pictures.append(picture)
+    return pictures
 
 
 if __name__ == "__main__":
