@@ -10,13 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
 from PIL import Image
 
+from sightline.captions import UNFAMILIAR
 from sightline.cli.explain import command
 from sightline.cli.main import main
 from sightline.errors import ConfigError, NotApplicableError, PictureError
 from sightline.explain.methods import METHODS, list_methods
+from sightline.support.familiarity import Familiarity, save_familiarity
 
 
 @pytest.fixture
@@ -200,6 +203,21 @@ def test_what_is_for_one_picture(examples, tmp_path, output, options, says) -> N
     assert isinstance(result.exception, ConfigError)
     assert says in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("output", ["why.png", "why.html", "pages"])
+def test_an_unfamiliar_picture_is_said(
+    fitted_checkpoint: Path, examples: Path, tmp_path: Path, output: str
+) -> None:
+    folder = shutil.copytree(fitted_checkpoint, tmp_path / "unfamiliar")
+    pictures = [examples / "cat.jpg", examples / "coffee.jpg"][: 2 if output == "pages" else 1]
+    arguments = [*pictures, "--model", folder, "--method", "attention", "-o", tmp_path / output]
+    for bias, said in ((-1.0, False), (1.0, True)):
+        save_familiarity(folder, Familiarity(torch.zeros(112), bias))
+        result = CliRunner().invoke(command, list(map(str, arguments)))
+        assert result.exit_code == 0, result.output
+        for picture in pictures:
+            assert (f"sightline: {picture.name}: {UNFAMILIAR}\n" in result.stderr) is said
 
 
 def test_a_picture_that_cannot_be_read(run, tmp_path: Path) -> None:

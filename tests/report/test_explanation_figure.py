@@ -6,6 +6,7 @@ import io
 import numpy as np
 from PIL import Image
 
+from sightline.captions import UNFAMILIAR
 from sightline.report import colours
 from sightline.report.explanation_figure import draw_explanations
 
@@ -30,6 +31,11 @@ def test_rows_are_methods_and_columns_words(make_report) -> None:
     red, green, blue = pictures[1][0, -1]  # against it at the right
     assert red < green < blue
     assert pictures[-1][0, -1, 0] > pictures[-1][0, -1, 2]  # attention is never against
+
+
+def test_an_unfamiliar_picture_is_said_below_the_caption(make_report) -> None:
+    figure = draw_explanations(make_report(unfamiliar=True))
+    assert figure.get_suptitle() == f"a cat sleeps\n{UNFAMILIAR}"
 
 
 def test_a_long_caption_goes_on_below(make_report) -> None:

@@ -1,15 +1,19 @@
 """Everything that explains a caption, gathered from a captioner."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 import sightline
 from sightline.errors import ConfigError
 from sightline.report.report import DEFAULT_METHODS, Report
+from sightline.support.word_detector import WordDetector
+from sightline.text.stemmer import stem
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +152,20 @@ def test_an_unknown_word_is_not_checked(fitted_checkpoint, examples) -> None:
     )
     checked = [word.text for word in own.caption.words if word.support is not None]
     assert checked == ["table"]
+
+
+def test_a_picture_is_as_unfamiliar_whoever_wrote_its_caption(fitted_checkpoint, examples) -> None:
+    captioner = sightline.load(fitted_checkpoint)
+    picture = captioner.encode(examples / "cat.jpg")
+    stems = tuple({stem(word) for word in captioner.vocabulary.words})
+    nothing = [torch.zeros(len(stems)), torch.zeros(1, 224), torch.zeros(1)]
+    detector = WordDetector(stems, *nothing, torch.zeros(len(stems), 1), torch.zeros(len(stems)))
+    for unsure, unfamiliar in ((-1.0, False), (1.0, True)):  # all log-odds are zero
+        captioner.support_classifier = dataclasses.replace(
+            captioner.support_classifier, detector=detector, unsure=unsure
+        )
+        assert captioner.caption(picture).unfamiliar is unfamiliar
+        for caption in ("a cat on a table", None):
+            report = captioner.report(picture, caption=caption, methods=("attention",))
+            assert report.caption.unfamiliar is unfamiliar
+            assert bool(report.unfamiliar) is unfamiliar

@@ -177,6 +177,10 @@ class Captioner(CaptionWriter):
         shown = as_shown(picture, self.encode(picture))
         if isinstance(caption, str):
             said = self.read(shown, caption)
+            if self.can_check and not said.unfamiliar:
+                # Its own caption says whether it knows the picture, whoever wrote this one.
+                own = self.caption(shown, details=False)
+                said = dataclasses.replace(said, unfamiliar=own.unfamiliar)
         else:
             said = caption or self.caption(shown)
         strange = [word.text for word in said.words] + [word for word, _ in why_not]

@@ -114,7 +114,7 @@ def command(
     report = captioner.report(paths[0], caption=caption, **options)
     _write(report, output)
     click.echo(printable(output))
-    _tell_skipped(report)
+    _tell(report)
     sys.exit(bool(report.skipped) and not every)
 
 
@@ -154,7 +154,7 @@ def _write_pages(
         with atomic_write(page) as file:
             file.write(render_page(report, index="index.html"))
         click.echo(printable(page))
-        _tell_skipped(report)
+        _tell(report)
         skipped |= bool(report.skipped) and not every_method
         entries.append(index_entry(report, quote(os.fsencode(page.name))))
     if entries:
@@ -164,8 +164,10 @@ def _write_pages(
     return skipped
 
 
-def _tell_skipped(report: "Report") -> None:
-    """Say which methods could not explain a report, and why."""
+def _tell(report: "Report") -> None:
+    """Say if the picture is unfamiliar, and which methods could not explain it, and why."""
+    if report.unfamiliar:
+        click.echo(f"sightline: {printable(report.name)}: {report.unfamiliar}", err=True)
     for method, why in report.skipped.items():
         done = ", ".join(report.methods)
         click.echo(f"sightline: {method} was skipped: {why} (done: {done})", err=True)

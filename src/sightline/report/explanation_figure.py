@@ -69,7 +69,8 @@ def draw_explanations(report: Report) -> "Figure":
                 panel.imshow(colours.overlay(report.picture, relevance.values))
                 if row == number * len(methods):
                     panel.set_title(title, fontsize=11)
-    figure.suptitle(report.caption.text, fontsize=13, wrap=True)
+    title = "\n".join(filter(None, (report.caption.text, report.unfamiliar)))
+    figure.suptitle(title, fontsize=13, wrap=True)
     _add_scale(figure, panels)
     return figure
 
