@@ -18,7 +18,6 @@ from sightline.encoders.encode import cache_for, encode_all
 from sightline.encoders.precomputed_encoder import PrecomputedEncoder
 from sightline.errors import ConfigError, DataError, PictureError
 from sightline.evaluation.evaluate import evaluate
-from sightline.evaluation.support import fit_support
 from sightline.recipe import load_recipe
 from sightline.training.loop import train
 from sightline.training.recipe_check import check
@@ -128,13 +127,59 @@ def test_from_training_to_explanations(recipe: Path, features: Path, tmp_path: P
 
     with pytest.raises(PictureError, match="go by the names of pictures"):
         captioner.caption(Image.new("RGB", (8, 8)))
-    with pytest.raises(ConfigError, match="support cannot be fitted to precomputed features"):
-        fit_support(captioner, images)
+    check_words(run, tmp_path)
 
     features.rename(tmp_path / "elsewhere")  # the captioner loads without them
     moved = Captioner.load(run, device="cpu")
     with pytest.raises((DataError, PictureError), match=r"has no features|is not a file"):
         moved.caption(absent)
+
+
+def check_words(run: Path, folder: Path) -> None:
+    """Fit a check to pictures of which every other has references that confirm nothing."""
+    data = folder / "check.jsonl"
+    records = [
+        {
+            "image": f"COCO_{number:012d}.jpg",
+            "captions": [" ".join(THINGS[t] for t in things_of(number)) if number % 2 else "none"],
+            "split": "dev" if number < 30 else "test",
+        }
+        for number in range(40)
+    ]
+    data.write_text("\n".join(map(json.dumps, records)))
+    arguments = ["--data", str(data), "--report-on", "test", "--json"]
+    result = CliRunner().invoke(cli, ["fit-support", str(run), *arguments])
+    assert result.exit_code == 0, result.output
+    fitted, *_ = json.loads(result.stdout)
+    assert 10 <= fitted["right"] < fitted["words"]
+    assert fitted["unfamiliar"] is None
+
+    captioner = Captioner.load(run, device="cpu")
+    references = captioner.support_classifier.reference_regions
+    taken = range(0, 30, 3)[:8]
+    assert references.mask[1:].sum(1).tolist() == [len(things_of(number)) for number in taken]
+    mean = np.concatenate([arrays_of(number)[0] for number in taken]).mean(0)
+    np.testing.assert_allclose(references.vectors[0, 0], mean, atol=2e-3)  # no padding in it
+    pictures = [folder / f"COCO_{number:012d}.jpg" for number in (37, 35, 36)]
+    together = captioner.captions(pictures, check=True)
+    for picture, (caption,) in zip(pictures, together, strict=True):
+        alone = captioner.check(picture, captioner.caption(picture))
+        scores = [word.support and word.support.score for word in alone.words]
+        assert any(score is not None for score in scores)
+        assert [word.support and word.support.score for word in caption.words] == pytest.approx(
+            scores, abs=1e-4
+        )
+    absent = str(pictures[0])
+    result = CliRunner().invoke(cli, ["caption", absent, "--model", str(run), "--check", "all"])
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(
+        cli, ["evaluate", str(run), "--split", "test", "--metrics", "bleu", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    images = read_dataset(folder / "captions.jsonl").split("test")
+    evaluation = evaluate(captioner, images, ["bleu"], cache=folder / "cache")
+    assert printed["scores"] == evaluation.summary()["scores"]
 
 
 def captioner_texts(captioner: Captioner, images: tuple) -> list[str]:

@@ -115,10 +115,6 @@ def fit_support(
         raise ConfigError(
             "a support classifier is stored in a checkpoint: load the captioner from one"
         )
-    if not captioner.encoder.sees_pixels:
-        raise ConfigError(
-            "support cannot be fitted to precomputed features: pictures have different numbers"
-        )
     if isinstance(captioner, RemoteCaptioner):
         return _fit_remote(captioner, held_out, reported, split, report_on, show_progress)
     stored = None if held_out else captioner.support_classifier
@@ -161,7 +157,9 @@ def fit_support(
             )
         judge = fit_foreign(foreign)
         classifier = replace(fit_classifier(sample, references, detector), foreign=judge)
-        familiarity = None if opaque else _fit_familiarity(captioner, held_out, regions)
+        familiarity = None
+        if captioner.encoder.sees_pixels and not opaque:  # nobody has features of drawn pictures
+            familiarity = _fit_familiarity(captioner, held_out, regions)
         save_classifier(captioner.checkpoint, classifier)
         if familiarity is not None:
             save_familiarity(captioner.checkpoint, familiarity)
@@ -248,9 +246,11 @@ def _share_unfamiliar(
     sample: Sample,
 ) -> float | None:
     """The share of pictures that are of another kind, or of whose caption little is found."""
-    if familiarity is None:
+    if familiarity is None and classifier.detector is None:
         return None
-    called = np.concatenate([familiarity.unfamiliar(some) for some in _batches(images, cache)])
+    called = np.zeros(len(images), dtype=bool)
+    if familiarity is not None:
+        called = np.concatenate([familiarity.unfamiliar(some) for some in _batches(images, cache)])
     if classifier.detector is not None:
         for picture, found in found_of_captions(sample).items():
             called[picture] |= found < classifier.unsure

@@ -68,7 +68,8 @@ def make_reference_regions(
     grey picture would be unlike anything that the captioner was trained on.
     """
     regions = cache.regions(cache.rows([cache.key(picture) for picture in others]))
-    mean = regions.vectors.mean((0, 1)).half().float()  # as it will be stored
+    visible = regions.mask[..., None]
+    mean = ((regions.vectors * visible).sum((0, 1)) / visible.sum()).half().float()  # as stored
     blank = mean.expand(1, regions.vectors.shape[1], -1)
     joined = Regions(
         torch.cat([blank, regions.vectors]),
