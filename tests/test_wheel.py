@@ -41,6 +41,7 @@ def test_the_wheel_has_recipes_types_and_the_captioner(distributions: Path) -> N
     assert {"sightline/py.typed", "sightline/bundled/model.safetensors"} <= names
     assert {f"sightline/recipes/{recipe}.yaml" for recipe in shipped_recipes()} <= names
     assert not [name for name in names if name.startswith(("tests", "recipes", "docs"))]
+    assert wheel.stat().st_size < 60e6  # of which the captioner's weights are most
 
 
 def test_the_source_distribution_has_all_that_its_tests_need(distributions: Path) -> None:

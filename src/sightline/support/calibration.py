@@ -34,7 +34,7 @@ def _bin(
     pictures: NDArray[np.int64] | None,
     here: NDArray[np.bool_],
 ) -> dict[str, Any]:
-    content = {
+    content: dict[str, Any] = {
         "low": n / BINS,
         "high": (n + 1) / BINS,
         "words": int(here.sum()),
