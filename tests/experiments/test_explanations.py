@@ -135,11 +135,90 @@ def test_words_of_one_thing_are_no_pair():
 
 def test_the_table_has_a_row_for_each_map():
     _, findings = rows(["dog", "cat"], ["dog"])
-    lines = findings.table.splitlines()
+    lines = findings.table.split("\n\n")[0].splitlines()
     assert len(lines) == 6
     assert len({line.count("|") for line in lines}) == 1
     assert lines[3].startswith("| run | lrp | +")
     assert "| 50.0 |" in lines[3]  # of one picture, without an interval
+
+
+def hidden(blurred, mean):
+    """Curves of a word: what it loses as the most and as the least relevant go first."""
+    return [[most] * 4 for most in (blurred[0], mean[0])] + [
+        [least] * 4 for least in (blurred[1], mean[1])
+    ]
+
+
+def measured_by_hand():
+    """Two pictures, of which one has curves of two words and shuffled weights."""
+    records, options = measure(["dog", "cat"], ["dog"])
+    for record in records:
+        for word in record["words"]:
+            for of_map in word["maps"].values():
+                of_map["regions"] = hidden((0.5, 0.1), (0.3, 0.0))
+    words = records[0]["words"]
+    for word, more in zip(words, (0.1, 0.3), strict=True):
+        word["maps"]["attention"]["regions"] = hidden((0.5 + more, 0.1), (0.3, 0.2))
+        word["maps"]["lrp"]["shuffled"] = more
+    records[1]["words"][0]["maps"]["lrp"]["shuffled"] = 0.5
+    return records, options
+
+
+def test_deletion_and_insertion_stand_apart_by_replacement():
+    by_row = {
+        (row["map"], row["parts"], row["replacement"]): row
+        for row in conclude(*measured_by_hand()).data["hidden"]
+    }
+    assert {parts for _, parts, _ in by_row} == {"regions"}  # no pixel was hidden
+    lrp, attention = (by_row[name, "regions", "blur"] for name in ("lrp", "attention"))
+    assert (lrp["deletion"]["mean"], lrp["insertion"]["mean"]) == pytest.approx((0.5, 0.1))
+    assert lrp["deletion"]["count"] == 3
+    assert attention["deletion"]["mean"] == pytest.approx(0.5 + 0.4 / 3)
+    assert attention["insertion"]["mean"] == pytest.approx(0.1)
+    by_mean = by_row["attention", "regions", "mean"]
+    assert by_mean["deletion"]["mean"] == pytest.approx(0.3)
+    assert by_mean["insertion"]["mean"] == pytest.approx(0.4 / 3)
+
+
+def test_the_difference_to_lrp_is_one_of_the_same_words():
+    records, options = measured_by_hand()
+    # What all maps of a picture have in common does not widen the interval of the difference.
+    for record, common in zip(records, (0.0, 0.4), strict=True):
+        for word in record["words"]:
+            for of_map in word["maps"].values():
+                of_map["regions"] = (np.array(of_map["regions"]) + common).tolist()
+            shown = word["maps"]
+            shown["attention"]["regions"] = (np.array(shown["lrp"]["regions"]) - 0.2).tolist()
+    findings = conclude(records, options)
+    rows = {(row["map"], row["replacement"]): row for row in findings.data["hidden"]}
+    gap = rows["attention", "blur"]["deletion_minus_lrp"]
+    assert (gap["low"], gap["mean"], gap["high"]) == pytest.approx((-0.2, -0.2, -0.2))
+    deletion = rows["attention", "blur"]["deletion"]
+    assert deletion["high"] - deletion["low"] > 0.3
+    (line,) = (line for line in findings.table.splitlines() if "regions, blur | attention" in line)
+    assert "-20.0 (-20.0 to -20.0)" in line
+    assert "| 3 |" in line  # words
+
+
+def test_without_lrp_there_is_no_difference_to_it():
+    records, _ = measured_by_hand()
+    for record in records:
+        for word in record["words"]:
+            word["maps"] = {"attention": word["maps"]["attention"]}
+        for leans in record["pairs"]:
+            leans.pop("lrp")
+    findings = conclude(records, Options(("attention",)))
+    assert "deletion_minus_lrp" not in findings.data["hidden"][0]
+    assert findings.table.splitlines()[-1].endswith("| - | - |")
+
+
+def test_counts_and_the_interval_of_shuffled_weights_are_printed():
+    table = conclude(*measured_by_hand()).table
+    assert (
+        "- run. Words: 3; pairs of words: 1; words with regions hidden: 3; words with pixels "
+        "hidden: 0; words with shuffled weights: 3." in table
+    )
+    assert "| 0.30 (0.20 to 0.50) |" in table
 
 
 def test_what_cannot_be_measured_is_an_error():

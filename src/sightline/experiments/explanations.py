@@ -20,9 +20,11 @@ from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.localisation import lean, overlap, pointed, share_inside
 from sightline.evaluation.perturbation import FRACTIONS, ORDERS, REPLACEMENTS, Perturbation
 from sightline.evaluation.shuffled_weights import rank_correlation, shuffle_weights
-from sightline.experiments.estimate import Estimate, estimate, to_markdown
+from sightline.experiments.estimate import estimate, rows_to_json
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.explanations_curves import summarise_curves
 from sightline.experiments.explanations_figure import RANDOM, draw
+from sightline.experiments.explanations_tables import count, tabulate, tabulate_curves
 from sightline.experiments.grounded import (
     GroundedCaption,
     ground,
@@ -195,22 +197,14 @@ def _add_curves(
 
 def conclude(records: Sequence[Record], options: Options) -> Findings:
     require_words(records)
-    rows = [
-        _summarise(run, name, records)
-        for run in dict.fromkeys(record["run"] for record in records)
-        for name in _names(run, records)
-    ]
-    data = {
-        "rows": [
-            {
-                key: value.to_json() if isinstance(value, Estimate) else value
-                for key, value in row.items()
-            }
-            for row in rows
-        ],
-        "fractions": FRACTIONS,
-    }
-    return Findings(_tabulate(rows), draw(rows), data)
+    names = {run: _names(run, records) for run in dict.fromkeys(r["run"] for r in records)}
+    rows = [_summarise(run, name, records) for run in names for name in names[run]]
+    curves = [row for run in names for row in summarise_curves(run, names[run], records)]
+    table = f"{tabulate(rows)}\n{count(rows)}"
+    if curves:
+        table += f"\n{tabulate_curves(curves)}"
+    data = {"rows": rows_to_json(rows), "hidden": rows_to_json(curves), "fractions": FRACTIONS}
+    return Findings(table, draw(rows), data)
 
 
 def _names(run: str, records: Sequence[Record]) -> list[str]:
@@ -267,20 +261,6 @@ def _gain(curves: NDArray[np.float64]) -> float:
     """How much more falls if the most relevant parts go first: the mean of all fractions."""
     by_order = curves.reshape(len(ORDERS), len(REPLACEMENTS), len(FRACTIONS)).mean((1, 2))
     return float(by_order[0] - by_order[1])
-
-
-def _tabulate(rows: Sequence[dict[str, Any]]) -> str:
-    header = ["captioner", "map", "inside", "pointed", "prefers its box", "discriminates"]
-    header += ["regions hidden", "pixels hidden", "shuffled", "s per word"]
-    lines = []
-    for row in rows:
-        cells = [row["run"], row["map"], row["inside"].show(100, sign="+")]
-        cells += [row[c].show(100) for c in ("pointed", "prefers_its_box", "discriminates")]
-        cells += [row["regions"].show(100), row["pixels"].show(100)]
-        cells += [f"{row['shuffled'].mean:.2f}" if row["shuffled"].count else "-"]
-        cells += [f"{row['seconds'].mean:.2f}" if row["seconds"].count else "-"]
-        lines.append(cells)
-    return to_markdown(header, lines)
 
 
 EXPERIMENT = Experiment(
