@@ -239,11 +239,24 @@ def test_why_not_is_answered_for_any_word(make_report, visit) -> None:
     )
     assert page.locator("#why h2").inner_text() == "Why not “dog”?"
     assert ask(page, "hornn") == ("“hornn” is not among its 5 words; spelt most like it is “horn”.")
-    assert ask(page, "trumpet") == (
-        "“trumpet” is not among its 5 words; it knows none that is spelt like it."
+    assert ask(page, "qwertz") == (
+        "“qwertz” is not among its 5 words; it knows none that is spelt like it."
     )
     assert ask(page, "big dog") == "Ask about one word at a time."
     assert ask(page, "  ") == ""
+
+
+def test_an_unknown_word_is_answered_by_its_meaning(make_report, visit, monkeypatch) -> None:
+    page = visit(render_page(make_report()))
+    assert ask(page, "Trumpet") == (
+        "“trumpet” is not among its 5 words; the nearest that it knows is “horn”."
+    )
+    assert ask(page, "wolf") == (
+        "“wolf” is not among its 5 words; the nearest that it knows is “dog”."
+    )
+    monkeypatch.setattr("sightline.report.page.unknown_neighbours", lambda known: {})
+    page = visit(render_page(make_report()))  # without WordNet
+    assert "it knows none that is spelt like it" in ask(page, "trumpet")
 
 
 def test_ones_own_caption_says_so_and_marks_what_is_unknown(make_report, visit) -> None:

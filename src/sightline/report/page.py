@@ -17,6 +17,7 @@ from sightline.printing import encodable, printable
 from sightline.report import colours
 from sightline.report.page_data import index_data, page_data
 from sightline.report.report import Report
+from sightline.text.neighbours import unknown_neighbours
 
 PARTS = ("dom", "heat", "caption", "whynot", "sections", "report", "index", "audit")
 STYLES = ("theme", "report", "index", "audit")
@@ -28,7 +29,9 @@ def render_page(report: Report, *, index: str | None = None) -> str:
     >>> report = captioner.report("photo.jpg")  # doctest: +SKIP
     >>> Path("why.html").write_text(render_page(report), "utf-8")  # doctest: +SKIP
     """
-    data = page_data(report) | {"index": index}
+    # A server looks words up when it is asked; a page must have looked already.
+    neighbours = unknown_neighbours(tuple(report.likeliest)) if report.likeliest else {}
+    data = page_data(report) | {"index": index, "neighbours": neighbours}
     said = f"<h1>{escape(report.caption.text)}</h1><p>{escape(data['caption']['verdict'])}</p>"
     return _render(f"{report.caption} · {report.name}", said, data)
 

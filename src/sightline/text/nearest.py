@@ -1,6 +1,7 @@
 """The nearest word that a captioner knows to one that it does not."""
 
 import difflib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -36,33 +37,54 @@ def nearest_word(word: str, known: Sequence[str]) -> Neighbour | None:
     >>> nearest_word("guittar", known), nearest_word("xyzzy", known)
     (Neighbour(text='guitar', by='spelling'), None)
     """
-    known = [other for other in known if is_content(other)]
-    for form in (other for other in known if stem(other) == stem(word)):
-        return Neighbour(form, "form")
-    try:
-        meant = _nearest_meaning(word, known)
-    except MissingExtraError:
-        meant = None
-    if meant is not None:
-        return Neighbour(meant, "meaning")
-    alike = difflib.get_close_matches(word, known, n=1, cutoff=_ALIKE)
+    known_words = KnownWords(known)
+    near = known_words.like(word)
+    if near is not None:
+        return near
+    alike = difflib.get_close_matches(word, known_words.words, n=1, cutoff=_ALIKE)
     return Neighbour(alike[0], "spelling") if alike else None
 
 
-def _nearest_meaning(word: str, known: Sequence[str]) -> str | None:
-    """Fewest steps between two meanings. Later senses are farther away: captions tell of things."""
-    having: dict[str, list[tuple[int, int]]] = {}  # meaning -> ranks of its sense and of its word
-    for rank, other in enumerate(known):
-        for sense, meaning in enumerate(senses(other)):
-            having.setdefault(meaning, []).append((sense, rank))
-    distances = [
-        (steps + sense + _LATER * other_sense, rank)
-        for sense, start in enumerate(senses(_lemma(word)))
-        for steps, ring in enumerate(_rings(start))
-        for meaning in ring
-        for other_sense, rank in having.get(meaning, ())
-    ]
-    return known[min(distances)[1]] if distances else None
+class KnownWords:
+    """Words, commonest first, made ready for many questions."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = [word for word in words if is_content(word)]
+        self._forms: dict[str, str] = {}  # by the stem
+        for word in self.words:
+            self._forms.setdefault(stem(word), word)
+
+    def like(self, word: str) -> Neighbour | None:
+        """The word nearest to another in form or meaning, if one is near."""
+        form = self._forms.get(stem(word))
+        if form is not None:
+            return Neighbour(form, "form")
+        try:
+            meant = self._nearest_meaning(word)
+        except MissingExtraError:
+            meant = None
+        return None if meant is None else Neighbour(meant, "meaning")
+
+    @functools.cached_property
+    def _meanings(self) -> dict[str, list[tuple[int, int]]]:
+        """By a meaning: which sense it is of a word, and the word's rank."""
+        meanings: dict[str, list[tuple[int, int]]] = {}
+        for rank, word in enumerate(self.words):
+            for sense, meaning in enumerate(senses(word)):
+                meanings.setdefault(meaning, []).append((sense, rank))
+        return meanings
+
+    def _nearest_meaning(self, word: str) -> str | None:
+        """Fewest steps between two meanings. Later senses are farther: captions tell of things."""
+        best = (float("inf"), 0)
+        for sense, start in enumerate(senses(_lemma(word))):
+            for steps, ring in enumerate(_rings(start)):
+                if steps + sense > best[0]:
+                    break
+                for meaning in ring:
+                    for other_sense, rank in self._meanings.get(meaning, ()):
+                        best = min(best, (steps + sense + _LATER * other_sense, rank))
+        return None if best[0] == float("inf") else self.words[best[1]]
 
 
 def _rings(sense: str) -> Iterator[set[str]]:

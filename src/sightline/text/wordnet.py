@@ -2,10 +2,20 @@
 
 import functools
 import importlib.util
+import math
 import zipfile
 from pathlib import Path
 
 from sightline.errors import MissingExtraError
+
+# WordNet 3 numbers its nouns by subject. (Some numbers of the first range are of verbs, too.)
+_VISIBLE = (
+    ("01313093", "04621000"),  # animals, and things that people make
+    ("07555863", "07931000"),  # food and drink
+    ("09186000", "09483000"),  # landscapes
+    ("09604981", "10792000"),  # people
+    ("11529603", "13205000"),  # plants
+)
 
 
 def pycocoevalcap_folder() -> Path | None:
@@ -43,6 +53,26 @@ def related(synset: str) -> tuple[str, ...]:
     {'02084071'}
     """
     return _relations().get(synset, ())
+
+
+@functools.cache
+def things() -> tuple[str, ...]:
+    """Single words whose first sense is a thing that can be seen, those in common use first.
+
+    WordNet counts no uses here. Words in common use have many senses, and kinds that have names of
+    their own, and are short.
+
+    >>> things().index("trumpet") < things().index("sombrero") < things().index("aspidistra")
+    True
+    """
+    seen: list[tuple[float, str]] = []
+    for word, numbers in _entries().items():
+        if not (word.isascii() and word.isalpha() and word.islower()):
+            continue
+        if any(low <= numbers[0] < high for low, high in _VISIBLE):
+            kinds = math.log2(1 + len(related(numbers[0])))
+            seen.append((len(word) / 2 - len(numbers) - kinds, word))
+    return tuple(word for _, word in sorted(seen) if len(word) > 2)
 
 
 @functools.cache

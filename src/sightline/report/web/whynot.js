@@ -16,9 +16,11 @@ sightline.answerWhyNot = (data, asked) => {
   if (/\s/.test(word)) return { word: null, sentence: "Ask about one word at a time." };
   const known = data.vocabulary.words.split(" ");
   if (!known.includes(word)) {
-    const near = sightline.nearestSpelling(word, known);
+    const [meant] = Object.entries(data.neighbours ?? {}).find(([, others]) => ` ${others} `.includes(` ${word} `)) ?? [];
+    const near = meant ? null : sightline.nearestSpelling(word, known);
     const count = data.vocabulary.count.toLocaleString("en");
-    const nearest = near ? `spelt most like it is “${near}”.` : "it knows none that is spelt like it.";
+    const spelt = near ? `spelt most like it is “${near}”.` : "it knows none that is spelt like it.";
+    const nearest = meant ? `the nearest that it knows is “${meant}”.` : spelt;
     return { word: null, sentence: `“${word}” is not among its ${count} words; ${nearest}` };
   }
   const more = `For its heatmap: ${data.command} --why-not ${word} -o why.html`;
