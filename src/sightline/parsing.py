@@ -77,13 +77,19 @@ def read_json_lines(
     >>> [row for where, row in read_json_lines(path)]
     [{'caption': 'a dog'}]
     """
+    for where, line in json_lines(path, error):
+        yield where, parse_json(line, where, error)
+
+
+def json_lines(path: Path, error: type[SightlineError] = DataError) -> Iterator[tuple[str, bytes]]:
+    """The lines of a file as they are, each after where it is."""
     try:
         with open_regular(path, ANY_SIZE) as file:
             for number, line in enumerate(iter(lambda: file.readline(_LINE + 1), b""), 1):
                 where = f"{path}, line {number}"
                 if len(line) > _LINE:
                     raise error(f"{where}: is longer than {_LINE} bytes")
-                yield where, parse_json(line, where, error)
+                yield where, line
     except OSError as reason:
         raise error(f"{path}: cannot be read ({reason.strerror})") from None
 

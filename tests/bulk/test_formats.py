@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sightline
+from sightline.bulk.parquet import ParquetParts
 from sightline.errors import ConfigError
 from sightline.evaluation.scorable import read_scorable
 
@@ -63,8 +64,30 @@ def test_metadata_is_an_image_folder_of_datasets(captioner, album, texts, tmp_pa
     assert sorted(folder["text"]) == sorted(texts.values())
     paths = folder.cast_column("image", datasets.Image(decode=False))
     assert {row["image"]["path"]: row["text"] for row in paths} == texts
-    with pytest.raises(ConfigError, match="not in the folder of"):
-        sightline.caption_all(album, tmp_path / "cache" / "metadata.jsonl", captioner=captioner)
+
+
+def test_pictures_that_metadata_cannot_name_fail_and_the_rest_goes_on(captioner, album, tmp_path):
+    shutil.move(album / "palace.jpg", tmp_path / "elsewhere.jpg")
+    (album / "link.jpg").symlink_to(tmp_path / "elsewhere.jpg")
+    output, pictures = album / "metadata.jsonl", [tmp_path / "elsewhere.jpg", album]
+    summary = sightline.caption_all(pictures, output, captioner=captioner, **SETTINGS)
+    assert (summary.captioned, summary.failed) == (7, 1)
+    rows = map(json.loads, output.read_text("utf-8").splitlines())
+    assert "link.jpg" in [row["file_name"] for row in rows]
+    (failure,) = map(json.loads, (album / "metadata.jsonl.failures.jsonl").open(encoding="utf-8"))
+    assert (failure["path"], failure["kind"]) == (str(tmp_path / "elsewhere.jpg"), "output")
+    assert "not in the folder of" in failure["error"]
+
+
+def test_parts_are_counted_once(captioner, album, tmp_path, monkeypatch):
+    output, listed = tmp_path / "parts", []
+    parts = ParquetParts.parts
+    options = {"captioner": captioner, "format": "parquet-parts", "batch_size": 1}
+    sightline.caption_all(album / "inner", output, **options)
+    monkeypatch.setattr(ParquetParts, "parts", lambda self: listed.append(1) or parts(self))
+    sightline.caption_all(album, output, **options)
+    assert sorted(p.name for p in output.iterdir()) == [f"part-{n:06d}.parquet" for n in range(7)]
+    assert len(listed) == 2  # for what is there, and for the first number
 
 
 def test_texts_beside_pictures_are_a_webdataset(captioner, album, texts, tmp_path):

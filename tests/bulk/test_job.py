@@ -5,8 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tqdm import tqdm
 
 import sightline
+from sightline import extras
+from sightline.bulk.formats import FORMATS
 from sightline.bulk.job import Job
 from sightline.bulk.output import Output
 from sightline.bulk.records import model_name
@@ -49,13 +52,12 @@ def test_rows_hold_what_one_picture_at_a_time_gives(fitted, album, tmp_path):
     assert sorted(path.name for path in output.parent.iterdir()) == ["captions.jsonl"]
 
 
-FORMATS = ["captions.jsonl", "captions.csv", "captions.parquet", "captions.json", "texts", "xmp"]
-NAMES = {"texts": "txt", "xmp": "xmp", "parts": "parquet-parts"}
+NAMES = {"texts": "txt", "parts": "parquet-parts"}
 
 
 def contents(output: Path) -> dict[str, bytes]:
     if output.is_file():
-        return {output.name: output.read_bytes()}
+        return {"": output.read_bytes()}
     return {
         str(p.relative_to(output)): p.read_bytes() for p in sorted(output.rglob("*")) if p.is_file()
     }
@@ -67,11 +69,12 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
 ):
     """Killed before and after each thing that is written: a row, a sidecar, a failure, the mark."""
     (album / "broken.jpg").write_bytes((album / "cat.jpg").read_bytes()[:2000])
-    whole, cut = tmp_path / "whole" / name, tmp_path / "cut" / name
-    options = {"captioner": captioner, "format": NAMES.get(name), **SETTINGS}
+    # (Beside each other: the names of `metadata` are relative to the output's folder.)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    options = {"captioner": captioner, "format": name, **SETTINGS}
     sightline.caption_all(album, whole, **options)
+    from sightline.bulk import arrays, parquet, sidecars
     from sightline.bulk import output as module
-    from sightline.bulk import sidecars
 
     append, write = module._append, sidecars.atomic_write
     moments = {"left": 0}
@@ -93,7 +96,8 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
         return write(*arguments)
 
     monkeypatch.setattr(module, "_append", append_or_die)
-    monkeypatch.setattr(sidecars, "atomic_write", write_or_die)
+    for writer in (sidecars, parquet, arrays):
+        monkeypatch.setattr(writer, "atomic_write", write_or_die)
     kills = 0
     for moment in range(2, 60):
         moments["left"] = moment % 6 + 2
@@ -104,9 +108,10 @@ def test_a_job_killed_at_any_moment_ends_with_the_same_bytes(
             kills += 1
     assert kills >= 3
     assert contents(cut) == contents(whole)
-    failures = f"{name}.failures.jsonl"
-    assert (cut.parent / failures).read_text() == (whole.parent / failures).read_text()
-    assert sorted(p.name for p in cut.parent.iterdir()) == sorted([name, failures])
+    failures = [tmp_path / f"{path.name}.failures.jsonl" for path in (cut, whole)]
+    assert failures[0].read_text() == failures[1].read_text()
+    left = [path.name for path in tmp_path.iterdir() if path.name.startswith("cut")]
+    assert sorted(left) == ["cut", "cut.failures.jsonl"]
 
 
 @pytest.mark.parametrize("name", ["captions.jsonl", "captions.csv"])
@@ -204,6 +209,71 @@ def test_failures_are_a_table_and_are_tried_again_on_request(captioner, album, t
     assert (again.captioned, again.failed, again.skipped) == (1, 2, 7)
     assert Path(rows_of(output)[-1]["path"]).name == "broken.jpg"
     assert len(rows_of(failures)) == 2
+
+
+@pytest.mark.filterwarnings("ignore:image file could not be identified")
+def test_formats_that_are_not_read_here_are_counted_and_named(
+    captioner, album, tmp_path, monkeypatch
+):
+    """As on a machine without the parts for HEIC and AVIF."""
+    from PIL import AvifImagePlugin
+
+    is_installed = extras.is_installed
+    monkeypatch.setattr(extras, "is_installed", lambda part: part != "heic" and is_installed(part))
+    monkeypatch.setattr(AvifImagePlugin, "SUPPORTED", False)
+    formats = Path(__file__).parents[1] / "formats"
+    shutil.copy(formats / "rotated.heic", album / "a.heic")
+    shutil.copy(formats / "rotated.heic", album / "b.HIF")
+    shutil.copy(formats / "small.avif", album / "c.avif")
+    (album / "d.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (album / "e.ico").write_bytes(b"\0\0\1\0" + bytes(500))
+    summary = sightline.caption_all(album, tmp_path / "a.jsonl", captioner=captioner, **SETTINGS)
+    assert (summary.captioned, summary.failed) == (7, 5)
+    assert "cannot be read here: 1 .avif, 1 .heic, 1 .hif, 1 .ico, 1 .svg" in str(summary)
+    failures = rows_of(tmp_path / "a.jsonl.failures.jsonl")
+    assert {row["kind"] for row in failures} == {"format"}
+    assert "pip install 'sightline[heic]'" in failures[0]["error"]
+
+
+def embedded(album: Path, table: Path, count: int) -> int:
+    """A table with pictures in it; the size of one of them."""
+    import pandas
+
+    content = (album / "cat.jpg").read_bytes()
+    pandas.DataFrame({"image": count * [content]}).to_parquet(table)
+    return len(content)
+
+
+def test_pictures_in_a_table_wait_only_so_many_and_are_let_go(
+    captioner, album, tmp_path, monkeypatch
+):
+    from sightline.bulk import job as module
+    from sightline.bulk.sources import open_source
+
+    size = embedded(album, tmp_path / "table.parquet", 24)
+    taken, ahead = [], []
+    monkeypatch.setattr(module, "_AHEAD_BYTES", 3 * size)
+
+    class Listed:
+        def __iter__(self):
+            for item in open_source(tmp_path / "table.parquet"):
+                taken.append(item)
+                yield item
+
+    class Records(Sink):
+        def write(self, records, failures):
+            for record in records:
+                assert record.item.content is None
+                ahead.append(record.item)
+
+    job = Job(captioner, batch_size=8, workers=1)
+    opened = job._opened(Listed(), Records(), module.Summary(), tqdm(disable=True))
+    for number, picture in enumerate(opened, 1):
+        assert picture.item.content is None
+        assert len(taken) - number <= 3
+    assert number == len(taken) == 24
+    sightline.caption_all(tmp_path / "table.parquet", Records(), captioner=captioner)
+    assert len(ahead) == 24
 
 
 @pytest.mark.parametrize("name", ["captions.jsonl", "captions.csv", "captions.parquet", "parts"])

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import sightline
+from sightline.bulk.records import Failure
 from sightline.errors import ConfigError
 from two_machines import Machine, two_machines
 
@@ -146,16 +148,44 @@ def test_one_machine_is_a_cluster(fitted, album, tmp_path, monkeypatch):
     )
     try:
         options = {"captioner": fitted, "engine": "ray", "check": True, "batch_size": 3}
-        summary = sightline.caption_all(album, tmp_path / "parts", **options)
-        assert (summary.captioned, summary.failed) == (7, 0)
+        (tmp_path / "list.csv").write_text('path\n""\n')
+        pictures = [tmp_path / "list.csv", album]
+        summary = sightline.caption_all(pictures, tmp_path / "parts", **options)
+        assert (summary.captioned, summary.failed) == (7, 1)
         assert_same(rows_of(tmp_path / "parts"), expected)
         import pandas
 
         assert len(pandas.read_parquet(tmp_path / "parts")) == 7
-        nothing = sightline.caption_all(album, tmp_path / "parts", **options)
-        assert (nothing.captioned, nothing.skipped) == (0, 7)
+        nothing = sightline.caption_all(pictures, tmp_path / "parts", **options)
+        assert (nothing.captioned, nothing.failed) == (0, 0)
+        assert nothing.skipped == 8
     finally:
         ray.shutdown()
+
+
+def test_pictures_in_tables_make_small_batches_and_waves(monkeypatch):
+    from sightline.bulk import ray_engine
+    from sightline.bulk.items import Item
+
+    monkeypatch.setattr(ray_engine, "_BATCH_BYTES", 100)
+    monkeypatch.setattr(ray_engine, "_WAVE_BYTES", 300)
+    files = [Item(f"{n}.jpg", "", Path("a.jpg")) for n in range(1000)]
+    ((*_, last),) = ray_engine._waves(iter(files), 4)
+    assert len(last) == 4
+    inside = [Item(str(n), "", content=bytes(50)) for n in range(20)]
+    waves = list(ray_engine._waves(iter(inside), 4))
+    assert [[len(batch) for batch in wave] for wave in waves] == [*3 * [[2, 2, 2]], [2]]
+    assert [item for wave in waves for batch in wave for item in batch] == inside
+
+
+def test_a_failure_of_the_list_is_one_of_the_job():
+    from sightline.bulk.ray_engine import Decoder
+    from sightline.encoders.preprocessing import Preprocessing
+
+    bad = Failure("a.csv, row 2", "source", "a.csv: row 2 names no picture")
+    row = Decoder(Preprocessing(64).to_json())({"items": pickle.dumps([bad])})
+    assert json.loads(row["failures"]) == [bad.row()]
+    assert pickle.loads(row["pictures"]) == []
 
 
 def test_wrong_uses(captioner, album, tmp_path):

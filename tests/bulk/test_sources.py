@@ -1,12 +1,14 @@
 """Sources: every way to name pictures gives them in a fixed order, or one clear error."""
 
 import io
+import json
 import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
+import sightline
 from sightline.bulk.items import Item
 from sightline.bulk.sources import Source, from_stream, open_source
 from sightline.errors import ConfigError, DataError, PictureError
@@ -28,9 +30,83 @@ def test_a_folder_is_listed_by_name_below_it_and_with_what_cannot_be_read(album)
     assert names(source) == names(source)
 
 
+def test_a_folder_that_cannot_be_listed_is_one_line(album, monkeypatch):
+    def scandir(folder):
+        raise FileNotFoundError(2, "No such file")
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(DataError, match=r"album: cannot be listed \(No such file"):
+        open_source(album)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "hif", "svg", "ico", "icns", "qoi", "pef", "mpo"])
+def test_no_picture_is_passed_over_for_its_suffix(album, suffix):
+    (album / "inner" / f"new.{suffix.upper()}").touch()
+    assert f"inner/new.{suffix.upper()}" in [item.inside for item in open_source(album)]
+
+
 def test_links_in_a_circle_end(album):
     (album / "inner" / "again").symlink_to(album)
+    (album / "itself").symlink_to(album / "itself")
     assert open_source(album).count() == 7
+
+
+def test_folders_elsewhere_are_followed_once(album, tmp_path):
+    (tmp_path / "far" / "below").mkdir(parents=True)
+    for name in ("a.jpg", "below/b.jpg"):
+        (tmp_path / "far" / name).touch()
+    (tmp_path / "far" / "below" / "up").symlink_to(tmp_path / "far")
+    for name, target in (("1", "far/below"), ("2", "far"), ("3", "far"), ("4", "album/inner")):
+        (album / name).symlink_to(tmp_path / target)
+    linked = [item.inside for item in open_source(album)][:2]
+    assert linked == ["1/b.jpg", "1/up/a.jpg"]
+    assert open_source(album).count() == 9
+
+
+def test_one_bad_place_never_stops_the_rest(captioner, album, tmp_path, monkeypatch):
+    def scandir(folder, scandir=os.scandir):
+        if str(folder).endswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    (album / "locked").mkdir()
+    long = f"{5000 * 'n'}.jpg"
+    tables = {
+        "a.csv": f'path\n""\nhttps://example.org/a.jpg\ncat.jpg\n{long}\n',
+        "b.jsonl": '{"path": "cat.jpg"}\n{"path\n[]\n{}\n{"path": "nul\\u0000"}\n{"path": null}\n',
+        "c-1.csv": "path\ncat.jpg\n",
+        "c-2.csv": "title\ncat.jpg\n",
+        "c-3.parquet": "not one",
+    }
+    for name, text in tables.items():
+        (album / name).write_text(text)
+    for name, mode in (("d.tar", "w"), ("e.tgz", "w:gz")):
+        with tarfile.open(album / name, mode) as shard:
+            for picture in ("coffee.jpg", "palace.jpg"):
+                shard.add(album / picture, picture)
+        os.truncate(album / name, (album / name).stat().st_size * 3 // 4)
+    monkeypatch.chdir(album)
+    pictures = ["a.csv", "b.jsonl", "c-*", "d.tar", "e.tgz", "."]
+    output, failures = tmp_path / "captions.jsonl", tmp_path / "captions.jsonl.failures.jsonl"
+    options = {"captioner": captioner, "show_progress": True}
+    summary = sightline.caption_all(pictures, output, **options)
+    rows = [json.loads(line) for line in failures.read_text("utf-8").splitlines()]
+    of_source = [row["path"] for row in rows if row["kind"] == "source"]
+    assert of_source == [
+        *("a.csv, row 1", "https://example.org/a.jpg"),
+        *(f"b.jsonl, row {number}" for number in (2, 3, 4, 6)),
+        *("c-2.csv", "c-3.parquet", "d.tar", "e.tgz", "locked"),
+    ]
+    others = [(row["path"], row["kind"]) for row in rows if row["kind"] != "source"]
+    assert others == [(long, "missing"), ("nul\0", "missing"), ("d.tar/palace.jpg", "damaged")]
+    assert "row 1 names no picture" in rows[0]["error"]
+    assert "only with --allow-urls" in rows[1]["error"]
+    assert (summary.captioned, summary.failed) == (9, len(rows))
+    assert all("\n" not in row["error"] and row["error"] for row in rows)
+    again = sightline.caption_all(pictures, output, skip_existing=True, **options)
+    assert (again.captioned, again.failed) == (0, 0)
+    assert failures.read_text("utf-8").count("\n") == len(rows)
 
 
 def test_tables(album, tmp_path):
@@ -146,8 +222,6 @@ def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
 
 @pytest.mark.parametrize("format", ["txt", "xmp"])
 def test_names_that_no_file_can_have_stop_no_job(captioner, album, tmp_path, format):
-    import sightline
-
     shard, output = tmp_path / "odd.tar", tmp_path / "out"
     names = [f"{300 * 'd'}/{300 * 'n'}.jpg", f"{251 * 'é'}.jpg", "nul\0.jpg", f"{800 * 'a/'}z.jpg"]
     names += [f"{251 * 'm'}.{suffix}" for suffix in ("jpg", "png", "gif")]  # would share a sidecar
@@ -167,8 +241,6 @@ def test_names_that_no_file_can_have_stop_no_job(captioner, album, tmp_path, for
 
 
 def test_members_of_a_shard_cannot_lead_outside_the_output(captioner, album, tmp_path):
-    import sightline
-
     shard = tmp_path / "evil.tar"
     with tarfile.open(shard, "w") as file:
         file.add(album / "cat.jpg", "../../escaped.jpg")

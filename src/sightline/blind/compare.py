@@ -67,7 +67,8 @@ def compare_blind(
     require_at_least(0, "compare-blind", checks=checks)
     _begin(folder)
     names = names or _names(systems)
-    items = _sample(list(open_source(images)), systems, pictures, seed)
+    listed = [item for item in open_source(images) if isinstance(item, Item)]
+    items = _sample(listed, systems, pictures, seed)
     captions = [
         captions_of(system, items, folder, device=device, show_progress=show_progress)
         for system in systems

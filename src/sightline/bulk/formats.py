@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sightline.bulk.parquet import ParquetFile, ParquetParts
 from sightline.bulk.records import Record
 from sightline.bulk.sidecars import TextSidecars, XmpSidecars
 from sightline.config import nearest
-from sightline.errors import ConfigError, DataError
+from sightline.errors import ConfigError, DataError, PictureError
 from sightline.parsing import read_csv
 
 
@@ -59,15 +60,21 @@ class MetadataLines(Format):
     """`file_name` and `text`, as Hugging Face's ImageFolder reads them beside the pictures."""
 
     def name(self, item: Item) -> str:
-        folder = self.output.resolve().parent
+        """Its path from the output's folder; a `PictureError` for one that is elsewhere.
+
+        A link in the folder is called by its own name, wherever it leads to.
+        """
         if item.path is None or item.offset is not None:
-            raise ConfigError(f"{item.name}: {self.output} can name only pictures in its folder")
-        try:
-            return readable(item.path.resolve().relative_to(folder).as_posix())
-        except ValueError:
-            raise ConfigError(
-                f"{item.name}: not in the folder of {self.output}, whose names are relative to it"
-            ) from None
+            raise PictureError(f"{item.name}: {self.output} can name only pictures in its folder")
+        for path, folder in (
+            (Path(os.path.abspath(item.path)), Path(os.path.abspath(self.output)).parent),
+            (item.path.parent.resolve() / item.path.name, self.output.resolve().parent),
+        ):
+            if path.is_relative_to(folder):
+                return readable(path.relative_to(folder).as_posix())
+        raise PictureError(
+            f"{item.name}: not in the folder of {self.output}, whose names are relative to it"
+        )
 
     def lines(self, records: Sequence[Record]) -> bytes:
         return b"".join(

@@ -1,12 +1,14 @@
 """A picture on a list of many: its name in the output, and how to get its bytes."""
 
+import contextlib
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.bulk.urls import download
 from sightline.errors import PictureError
-from sightline.files import read_bytes
+from sightline.files import ANY_SIZE, open_regular, read_bytes
 from sightline.pictures import FILE_BYTES
 
 
@@ -47,11 +49,12 @@ class Item:
         if self.url is not None:
             return download(self.url, FILE_BYTES)
         assert self.path is not None
-        if self.offset is not None:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                return file.read(min(self.size, FILE_BYTES + 1))  # (refused when it is opened)
-        return _read_file(self.path, self.name)
+        with _errors_of(self.name):
+            if self.offset is not None:
+                with open_regular(self.path, ANY_SIZE) as file:
+                    file.seek(self.offset)
+                    return file.read(min(self.size, FILE_BYTES + 1))  # (refused when it is opened)
+            return read_bytes(self.path, FILE_BYTES)
 
 
 def readable(name: str) -> str:
@@ -70,9 +73,10 @@ def key_of(name: str) -> int:
     )
 
 
-def _read_file(path: Path, name: str) -> bytes:
+@contextlib.contextmanager
+def _errors_of(name: str) -> Iterator[None]:
     try:
-        return read_bytes(path, FILE_BYTES)
+        yield
     except FileNotFoundError:
         raise PictureError(f"{name} does not exist: check the path") from None
     except IsADirectoryError:

@@ -10,19 +10,21 @@ from typing import Any
 
 from sightline.bulk.items import Item
 from sightline.bulk.reading import Opened, open_item
-from sightline.bulk.records import Failure, Record, model_name
-from sightline.bulk.sink import Sink
+from sightline.bulk.records import Failure, Record, content_size, model_name
+from sightline.bulk.sink import Sink, pending
 from sightline.bulk.sources import Source
 from sightline.captioner import Captioner
 from sightline.encoded_picture import EncodedPicture
 from sightline.encoders.encode import in_parallel
 from sightline.errors import DataError, PictureError
+from sightline.pictures import FILE_BYTES
 from sightline.progress import progress
 from sightline.version import __version__
 
 BATCH = 32
 WORKERS = 2  # threads that read and decode; decoding leaves Python's lock to others
 _LANES = 4  # batches captioned at once, where there are as many cores
+_AHEAD_BYTES = FILE_BYTES  # of pictures whose bytes came with the list, and wait to be opened
 
 
 @dataclass
@@ -111,46 +113,44 @@ class Job:
         self, source: Source, sink: Sink, summary: Summary, bar: Any
     ) -> Iterator[Opened | Failure]:
         """Pictures that are to be captioned, in order, read by threads ahead of the captioner."""
-        seen: set[int] = set()
 
         def skip() -> None:
             summary.skipped += 1
             bar.update()
 
-        def open_new(item: Item) -> Opened | Failure | None:
-            opened = self.open(item)
+        def open_new(item: Item | Failure) -> Opened | Failure | None:
+            if isinstance(item, Failure):
+                return item
+            opened = self.open(item, sink.keeps_content)
             unchanged = isinstance(opened, Opened) and sink.has_unchanged(item, opened.sha256)
             return None if unchanged else opened
 
         with ThreadPoolExecutor(self.workers) as pool:
-            waiting: deque[Future[Opened | Failure | None]] = deque()
-            for item in source:
-                known = item.key in seen
-                seen.add(item.key)
-                try:
-                    if known or sink.has(item):
-                        skip()
-                        continue
-                    waiting.append(pool.submit(open_new, item))
-                except PictureError as error:  # what is there for it cannot be read
-                    waiting.append(Future())
-                    waiting[-1].set_result(Failure(item.name, "output", str(error)))
-                if len(waiting) > 2 * self.batch_size:
-                    if (first := waiting.popleft().result()) is None:
+            waiting: deque[tuple[int, Future[Opened | Failure | None]]] = deque()
+            held = 0  # bytes that came with those that wait
+
+            def ahead(most: int, most_bytes: int) -> Iterator[Opened | Failure]:
+                """The first of those that wait, until so many are left."""
+                nonlocal held
+                while len(waiting) > most or held > most_bytes:
+                    size, future = waiting.popleft()
+                    held -= size
+                    if (first := future.result()) is None:
                         skip()
                     else:
                         yield first
-            while waiting:
-                if (first := waiting.popleft().result()) is None:
-                    skip()
-                else:
-                    yield first
 
-    def open(self, item: Item) -> Opened | Failure:
+            for item in pending(source, sink, skip):
+                waiting.append((content_size(item), pool.submit(open_new, item)))
+                held += waiting[-1][0]
+                yield from ahead(2 * self.batch_size, _AHEAD_BYTES)
+            yield from ahead(0, 0)
+
+    def open(self, item: Item, keep_content: bool = False) -> Opened | Failure:
         """Read, hash and prepare a picture; or say what is wrong with it."""
         encoder = self.captioner.encoder
         if encoder.sees_pixels:
-            return open_item(item, encoder.preprocessing)
+            return open_item(item, encoder.preprocessing, keep_content)
         try:  # features are looked up by the picture's name
             return Opened(item, "", self.captioner.encode(item.path or item.name))
         except (PictureError, DataError) as error:

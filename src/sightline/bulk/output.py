@@ -217,6 +217,9 @@ class Output(Sink):
             return key not in self._in_flight and self.form.has_own(item)
         return self._hashes[key] is None or not self.skip_existing
 
+    def has_failed(self, failure: Failure) -> bool:
+        return failure.key in self._failed
+
     def has_unchanged(self, item: Item, sha256: str) -> bool:
         """Whether a picture has a row, and the same content as then."""
         short = _short(sha256)  # None of precomputed features, which have no file

@@ -94,6 +94,7 @@ class ParquetParts(ParquetFile):
 
     grows: ClassVar[bool] = False
     is_folder: ClassVar[bool] = True
+    _next: int | None = None  # the number of the next part; no other job writes meanwhile
 
     @property
     def work(self) -> Path:
@@ -108,6 +109,7 @@ class ParquetParts(ParquetFile):
     def clear(self) -> None:
         for part in self.parts():
             part.unlink()
+        self._next = None
 
     def drop_superseded(self) -> None:
         later: set[int] = set()
@@ -135,10 +137,12 @@ class ParquetParts(ParquetFile):
         """The next part."""
         if not rows:
             return
-        parts = self.parts()
-        number = int(parts[-1].stem.removeprefix("part-")) + 1 if parts else 0
-        with atomic_write(self.output / f"part-{number:06d}.parquet", "wb") as file:
+        if self._next is None:
+            parts = self.parts()
+            self._next = int(parts[-1].stem.removeprefix("part-")) + 1 if parts else 0
+        with atomic_write(self.output / f"part-{self._next:06d}.parquet", "wb") as file:
             self.write(file, iter(rows))
+        self._next += 1
 
     def assemble(self) -> None:
         """Nothing is left to do."""

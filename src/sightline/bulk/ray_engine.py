@@ -10,35 +10,40 @@ the same paths on every machine.
 import json
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sightline.bulk.items import Item
 from sightline.bulk.job import Job, Summary
 from sightline.bulk.output import Output
 from sightline.bulk.parquet import ParquetParts
 from sightline.bulk.reading import Opened, open_item
-from sightline.bulk.records import Failure, Row
-from sightline.bulk.sink import Sink
+from sightline.bulk.records import Failure, Row, content_size
+from sightline.bulk.sink import Sink, pending
 from sightline.bulk.sources import Source
 from sightline.captioner import Captioner
 from sightline.encoders.preprocessing import Preprocessing
 from sightline.errors import ConfigError
 from sightline.extras import require
 from sightline.memory import keep_freed_memory
+from sightline.pictures import FILE_BYTES
 from sightline.progress import progress
 
 # A part is written when it has so many rows, or after so many seconds: a commit takes the driver
 # some twenty milliseconds, and readers do not like millions of small files.
 _PART_ROWS, _PART_SECONDS = 1024, 10.0
-_WAVE = 256  # batches that are handed to Ray at once: what the driver holds of a list of millions
+# Batches that are handed to Ray at once: what the driver holds of a list of millions. A batch, and
+# a wave of them, are complete sooner where so many bytes of pictures came with the list.
+_WAVE, _BATCH_BYTES, _WAVE_BYTES = 256, FILE_BYTES // 8, FILE_BYTES
 
 # What an actor reserves of a core. It is less than it uses, so that all of them find room again if
 # half of the machines are lost: Ray would wait forever for the others.
 _RESERVED_BY_CAPTIONER, _RESERVED_BY_DECODER = 0.45, 0.1
 _CAPTIONERS_PER_DECODER = 8  # on cores; a picture is captioned for 15 times as long as decoded
+
+_Thing = TypeVar("_Thing")
+_Pending = list[Item | Failure]
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,11 @@ class Decoder:
         self.preprocessing = Preprocessing.from_json(preprocessing)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        opened = [open_item(item, self.preprocessing) for item in pickle.loads(row["items"])]
+        items: _Pending = pickle.loads(row["items"])
+        opened = [
+            item if isinstance(item, Failure) else open_item(item, self.preprocessing)
+            for item in items
+        ]
         good = [picture for picture in opened if isinstance(picture, Opened)]
         bad = [picture.row() for picture in opened if isinstance(picture, Failure)]
         return {
@@ -102,9 +111,13 @@ def caption_on_ray(
     total = source.count() if show_progress else None
     bar = progress(None, "captioning", total=total, unit="picture", show=show_progress)
     with bar:
-        batches = _batches(_pending(source, sink, summary, bar), job.batch_size)
+
+        def skip() -> None:
+            summary.skipped += 1
+            bar.update()
+
         part = _Part(sink)
-        while wave := list(islice(batches, _WAVE)):
+        for wave in _waves(pending(source, sink, skip), job.batch_size):
             for rows, failures, marked in pool.run(wave):
                 part.add(rows, failures)
                 summary.captioned += len(rows)
@@ -141,20 +154,26 @@ class _Part:
         self.rows, self.failures, self.written = [], [], time.monotonic()
 
 
-def _pending(source: Source, output: Output, summary: Summary, bar: Any) -> Iterator[Item]:
-    seen: set[int] = set()
-    for item in source:
-        if item.key in seen or output.has(item):
-            summary.skipped += 1
-            bar.update()
-        else:
-            seen.add(item.key)
-            yield item
+def _waves(items: Iterator[Item | Failure], batch_size: int) -> Iterator[list[_Pending]]:
+    """Batches, so many of them at once as the driver may hold."""
+    batches = _groups(items, batch_size, _BATCH_BYTES, content_size)
+    return _groups(batches, _WAVE, _WAVE_BYTES, lambda batch: sum(map(content_size, batch)))
 
 
-def _batches(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
-    while batch := list(islice(items, size)):
-        yield batch
+def _groups(
+    things: Iterator[_Thing], most: int, most_bytes: int, size: Callable[[_Thing], int]
+) -> Iterator[list[_Thing]]:
+    """Things in groups: of `most`, or fewer where so many bytes are reached."""
+    group: list[_Thing] = []
+    held = 0
+    for thing in things:
+        group.append(thing)
+        held += size(thing)
+        if len(group) == most or held >= most_bytes:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
 
 
 class _Pool:
@@ -180,7 +199,7 @@ class _Pool:
         checkpoint = str(job.captioner.checkpoint.resolve())
         self.given = (checkpoint, job.avoid_unsupported, attention, job.options)
 
-    def run(self, wave: list[list[Item]]) -> Iterator[tuple[list[Row], list[Failure], int]]:
+    def run(self, wave: list[_Pending]) -> Iterator[tuple[list[Row], list[Failure], int]]:
         """Rows, failures and the number of marked captions of each batch, as they are done."""
         from ray import data
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from sightline.bulk.items import Item
+from sightline.bulk.items import Item, key_of
 from sightline.captioner import Captioner
 from sightline.captions import SEEN, Caption, known
 from sightline.version import __version__
@@ -18,12 +18,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """A picture that could not be captioned, and why."""
+    """A picture that could not be captioned, or a place on a list that names none; and why."""
 
     name: str
-    # missing, unreadable, damaged, format; output: what is there for it is damaged, or another's
+    # missing, unreadable, damaged, format; source: a row, shard, folder or address that gives none;
+    # output: what is there for it is damaged, or another's, or the output cannot name it
     kind: str
     error: str  # one line
+
+    @property
+    def key(self) -> int:
+        """As of an `Item`."""
+        return key_of(self.name)
 
     def row(self) -> Row:
         return {"path": self.name, "kind": self.kind, "error": self.error}
@@ -85,6 +91,11 @@ class Record:
         if self.avoided is not None:
             row["avoided"] = list(self.avoided)
         return row
+
+
+def content_size(item: Item | Failure) -> int:
+    """How many bytes came with an item of a list; none, if they are read when it is opened."""
+    return len(item.content or b"") if isinstance(item, Item) else 0
 
 
 def model_name(captioner: Captioner) -> str:

@@ -12,26 +12,36 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sightline.bulk.items import Item, readable
+from sightline.bulk.records import Failure
 from sightline.bulk.tables import SUFFIXES as TABLES
 from sightline.bulk.tables import count_rows, read_column
 from sightline.bulk.urls import is_url
-from sightline.errors import ConfigError, DataError
+from sightline.errors import ConfigError, DataError, SightlineError
 from sightline.pictures import FILE_BYTES
 
+_NO_URLS = "{}: web addresses are fetched only with --allow-urls"
 _TAR_ERRORS = (tarfile.TarError, zlib.error, lzma.LZMAError, OverflowError)
 SHARDS = (".tar", ".tar.gz", ".tgz")
 # What a folder is searched for. Whether the installed Pillow reads it is seen when it is opened:
 # a picture that nobody can read is counted and named, not passed over.
 PICTURES = {
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"),
-    *(".heic", ".heif", ".avif", ".jxl", ".jp2", ".j2k", ".psd", ".tga", ".pnm", ".ppm", ".pgm"),
-    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf"),
+    *(".heic", ".heif", ".hif", ".avif", ".mpo", ".jps", ".apng", ".dib"),
+    *(".jxl", ".jp2", ".j2k", ".jpf", ".jpx", ".jxr", ".wdp", ".avifs", ".heics", ".avci"),
+    *(".psd", ".psb", ".xcf", ".kra", ".tga", ".pcx", ".dds", ".exr", ".hdr", ".sgi", ".ras"),
+    *(".pnm", ".pbm", ".ppm", ".pgm", ".pam", ".pfm", ".xbm", ".xpm", ".fits", ".dcm", ".qoi"),
+    *(".svg", ".svgz", ".eps", ".wmf", ".emf", ".ico", ".cur", ".icns"),
+    *(".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".orf", ".rw2"),
+    *(".raf", ".pef", ".srw", ".x3f", ".3fr", ".iiq", ".erf", ".mrw", ".kdc", ".dcr", ".rwl"),
 }
 
 
 @dataclass(frozen=True)
 class Source:
     """Pictures in a fixed order, listed anew by each loop over it and never all in memory.
+
+    What names no picture, and what of a source cannot be listed any further, is a `Failure` among
+    them: the rest goes on.
 
     >>> [item.name for item in Source(["examples/others/cat.jpg"])]
     ['examples/others/cat.jpg']
@@ -41,9 +51,9 @@ class Source:
     column: str | None = None
     allow_urls: bool = False
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[Item | Failure]:
         for name in self._names():
-            yield from [name] if isinstance(name, Item) else self._open(name)
+            yield from [name] if isinstance(name, Item) else self._list(name)
 
     def count(self) -> int | None:
         """How many pictures these are; None if counting would mean reading them."""
@@ -53,29 +63,43 @@ class Source:
                 count += 1
             elif name.lower().endswith(SHARDS):
                 return None
-            elif name.lower().endswith(".parquet") and Path(name).is_file():
-                count += count_rows(Path(name))
+            elif name.lower().endswith(".parquet") and os.path.isfile(name):
+                try:
+                    count += count_rows(Path(name))
+                except DataError:
+                    count += 1  # the failure
             else:
-                count += sum(1 for _ in self._open(name))
+                count += sum(1 for _ in self._list(name))
         return count
 
     def check(self) -> "Source":
         """This source; a `ConfigError` if one of its names cannot be meant, before any work."""
         for name in self.names:
             if not isinstance(name, Item):
-                next(self._open(_matches(str(name))[0]), None)
+                if not (matches := _matches(str(name))):
+                    raise ConfigError(f"{name}: no picture matches this pattern")
+                next(self._open(matches[0]), None)
         return self
 
     def _names(self) -> Iterator[str | Item]:
         """The names, with what patterns match in their place."""
         for name in self.names:
-            yield from [name] if isinstance(name, Item) else _matches(str(name))
+            yield from [name] if isinstance(name, Item) else _matches(str(name)) or [str(name)]
 
-    def _open(self, name: str) -> Iterator[Item]:
+    def _list(self, name: str) -> Iterator[Item | Failure]:
+        """`_open`, where an error of the source is a failure behind what it has given."""
+        try:
+            yield from self._open(name)
+        except SightlineError as error:
+            yield _failure(name, error)
+
+    def _open(self, name: str) -> Iterator[Item | Failure]:
         path = Path(name)
         if is_url(name):
+            if not self.allow_urls:
+                raise ConfigError(_NO_URLS.format(name))
             yield self._of_url(name)
-        elif path.is_dir():
+        elif os.path.isdir(path):
             yield from _of_folder(path)
         elif name.lower().endswith(SHARDS):
             yield from _of_shard(path)
@@ -84,18 +108,20 @@ class Source:
         else:
             yield Item.of_file(path)
 
-    def _of_url(self, url: str) -> Item:
+    def _of_url(self, url: str) -> Item | Failure:
         if not self.allow_urls:
-            raise ConfigError(f"{url}: web addresses are fetched only with --allow-urls")
+            return _failure(url, ConfigError(_NO_URLS.format(url)))
         return Item(url, url.partition("://")[2].partition("?")[0], url=url)
 
-    def _of_table(self, table: Path) -> Iterator[Item]:
-        if not table.is_file():
+    def _of_table(self, table: Path) -> Iterator[Item | Failure]:
+        if not os.path.isfile(table):
             raise ConfigError(f"{table}: no such table")
         for number, cell in read_column(table, self.column):
             if isinstance(cell, bytes):
                 inside = f"{number:08d}"
                 yield Item(readable(f"{table}/{inside}"), inside, content=cell)
+            elif isinstance(cell, DataError):
+                yield _failure(f"{table}, row {number}", cell)
             elif is_url(cell):
                 yield self._of_url(cell)
             else:
@@ -108,46 +134,69 @@ class Source:
                 yield replace(Item.of_file(path), inside=inside)
 
 
+def _failure(name: str, error: SightlineError) -> Failure:
+    """A place in a source that gives no picture."""
+    return Failure(readable(name), "source", str(error))
+
+
 def _matches(name: str) -> list[str]:
     """What a pattern matches; a name that is none is all that it matches."""
-    if is_url(name) or not any(sign in name for sign in "*?[") or Path(name).exists():
+    if is_url(name) or not any(sign in name for sign in "*?[") or os.path.exists(name):
         return [name]
-    matches = sorted(glob.glob(name, recursive=True))
-    if not matches:
-        raise ConfigError(f"{name}: no picture matches this pattern")
-    return matches
+    return sorted(glob.glob(name, recursive=True))
 
 
-def _of_folder(folder: Path) -> Iterator[Item]:
+def _of_folder(folder: Path) -> Iterator[Item | Failure]:
     """The pictures in a folder and those below it, by name, one folder's names at a time."""
     empty = True
-    for item in _walk(folder, folder):
+    for item in _Walk(folder).below(folder, folder.resolve()):
         empty = False
         yield item
     if empty:
         raise ConfigError(f"{folder}: no pictures in this folder")
 
 
-def _walk(folder: Path, root: Path) -> Iterator[Item]:
-    with os.scandir(folder) as entries:
-        ordered = sorted(
-            (entry.name, entry.is_dir(follow_symlinks=False))
-            for entry in entries
-            if entry.is_dir(follow_symlinks=False) or _is_picture(entry.name)
-        )
-    for name, is_folder in ordered:
-        path = folder / name
-        if is_folder:
-            yield from _walk(path, root)
-        else:
-            yield Item.of_file(path, root)
+class _Walk:
+    """A walk through a folder, and once through each one elsewhere that a link in it leads to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.entered = root, [root.resolve()]
+
+    def below(self, folder: Path, real: Path) -> Iterator[Item | Failure]:
+        """What is in a folder, which links may have led to; `real` is where it is."""
+        try:
+            with os.scandir(folder) as entries:
+                # (os.path: a link to itself is no folder, and no error)
+                ordered = sorted(
+                    (entry.name, os.path.isdir(entry.path), entry.is_symlink())
+                    for entry in entries
+                    if _is_picture(entry.name) or os.path.isdir(entry.path)
+                )
+        except OSError as error:
+            wrong = DataError(f"{folder}: cannot be listed ({error.strerror}); check it")
+            if folder == self.root:
+                raise wrong from None
+            yield _failure(str(folder), wrong)
+            return
+        for name, is_folder, is_link in ordered:
+            path = folder / name
+            if not is_folder:
+                yield Item.of_file(path, self.root)
+            elif not is_link:
+                if real / name not in self.entered:  # else a link has led there
+                    yield from self.below(path, real / name)
+            else:
+                target = path.resolve()
+                if not any(target.is_relative_to(known) for known in self.entered):
+                    self.entered.append(target)
+                    yield from self.below(path, target)
 
 
 def _is_picture(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in PICTURES
 
 
-def _of_shard(shard: Path) -> Iterator[Item]:
+def _of_shard(shard: Path) -> Iterator[Item | Failure]:
     """The pictures in a tar file, in its order, as webdataset stores them.
 
     Of a compressed shard the bytes are taken along; of a plain one only where they are.

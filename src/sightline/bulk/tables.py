@@ -8,19 +8,20 @@ from typing import Any
 from sightline.errors import DataError
 from sightline.extras import require
 from sightline.files import ANY_SIZE, open_regular
-from sightline.parsing import read_csv, read_json_lines
+from sightline.parsing import json_lines, parse_json, read_csv
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 # Columns that hold pictures in the tables people have, the likeliest first.
 COLUMNS = ("path", "file_name", "filepath", "file", "filename", "image", "picture", "url")
 
-Cell = str | bytes
+Cell = str | bytes | DataError
 
 
 def read_column(table: Path, column: str | None = None) -> Iterator[tuple[int, Cell]]:
     """The number of each row, from 1, and its path, address or picture, in order.
 
-    The column is the one named, or the first of `COLUMNS` that the table has.
+    The column is the one named, or the first of `COLUMNS` that the table has. A row that has none
+    of them comes with what is wrong with it. What is wrong with the table is raised.
     """
     suffix = table.suffix.lower()
     if suffix == ".parquet":
@@ -32,21 +33,21 @@ def read_column(table: Path, column: str | None = None) -> Iterator[tuple[int, C
     for number, value in enumerate(rows, 1):
         if isinstance(value, dict):  # an image of Hugging Face's datasets
             value = value.get("bytes") or value.get("path")
-        if not isinstance(value, str | bytes) or not value:
-            raise DataError(f"{table}: row {number} names no picture")
+        if not isinstance(value, str | bytes | DataError) or not value:
+            value = DataError(f"{table}: row {number} names no picture")
         yield number, value
 
 
-def _choose(table: Path, names: Sequence[str], column: str | None) -> str:
+def _choose(where: Path | str, names: Sequence[str], column: str | None) -> str:
     if column is not None and column in names:
         return column
     has = f"its columns are {', '.join(names) or 'none'}"
     if column is not None:
-        raise DataError(f"{table}: has no column '{column}'; {has}")
+        raise DataError(f"{where}: has no column '{column}'; {has}")
     for name in COLUMNS:
         if name in names:
             return name
-    raise DataError(f"{table}: which column holds the paths? Name it with --column; {has}")
+    raise DataError(f"{where}: which column holds the paths? Name it with --column; {has}")
 
 
 def _csv(table: Path, column: str | None, delimiter: str) -> Iterator[str]:
@@ -57,10 +58,16 @@ def _csv(table: Path, column: str | None, delimiter: str) -> Iterator[str]:
 
 
 def _jsonl(table: Path, column: str | None) -> Iterator[Any]:
-    for where, row in read_json_lines(table):
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: is not an object with named fields")
-        yield row[_choose(table, list(row), column)]
+    for number, (where, line) in enumerate(json_lines(table)):
+        try:
+            row = parse_json(line, where, DataError)
+            if not isinstance(row, dict):
+                raise DataError(f"{where}: is not an object with named fields")
+            yield row[_choose(where if number else table, list(row), column)]
+        except DataError as error:
+            if number == 0:  # the file is another one, or the column is
+                raise
+            yield error
 
 
 def _parquet(table: Path, column: str | None) -> Iterator[Any]:
@@ -68,7 +75,7 @@ def _parquet(table: Path, column: str | None) -> Iterator[Any]:
         name = _choose(table, file.schema_arrow.names, column)
         at_once = _at_once(file.schema_arrow.field(name).type)
         for batch in file.iter_batches(at_once, columns=[name]):
-            yield from batch.column(0).to_pylist()
+            yield from (cell.as_py() for cell in batch.column(0))  # one picture at a time
 
 
 def _at_once(kind: Any) -> int:

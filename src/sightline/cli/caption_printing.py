@@ -31,6 +31,7 @@ class Printed(Sink):
         doubtful: bool = False,
     ) -> None:
         self.captioner, self.figure, self.doubtful = captioner, figure, doubtful
+        self.keeps_content = figure is not None  # which is drawn upon the picture
         self.as_json, self.attention = as_json, attention
         self._written = 0
         self._figures: set[str] = set()

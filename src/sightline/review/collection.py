@@ -129,6 +129,8 @@ class Review:
             write("UPDATE pictures SET present = 0")
             count = 0
             for item in open_source(self.folder):
+                if isinstance(item, Failure):
+                    continue  # a folder below it that cannot be listed
                 write(
                     "INSERT INTO pictures (path, name) VALUES (?, ?)"
                     " ON CONFLICT (path) DO UPDATE SET present = 1",

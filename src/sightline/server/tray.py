@@ -95,5 +95,5 @@ def _pictures_in(folder: Path) -> Iterator[Item]:
     with contextlib.suppress(ConfigError):  # there are none
         for item in Source([folder]):
             # A link may lead out of the folder; what it leads to was not offered.
-            if item.path is not None and item.path.resolve().is_relative_to(root):
+            if isinstance(item, Item) and item.path and item.path.resolve().is_relative_to(root):
                 yield replace(item, inside=readable(item.inside))
