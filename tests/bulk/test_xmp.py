@@ -71,6 +71,31 @@ def test_what_others_wrote_stays(tmp_path):
     assert fields["XMP-xmp:Rating"] == 4
 
 
+def test_comments_and_the_prefixes_of_python_stay(tmp_path):
+    path = tmp_path / "dog.xmp"
+    text = LIGHTROOM.replace("crs:", "ns0:").replace("xmlns:crs", "xmlns:ns0")
+    text = text.replace(" <rdf:RDF", "<!-- in front --> <?keep this?><rdf:RDF")
+    text = text.replace("<purl:desc", "<!-- mine & yours --><purl:desc")
+    text = text.replace("<x:xmpmeta", "<!-- before -->\n<x:xmpmeta").replace(
+        "</x:xmpmeta>", "</x:xmpmeta><!-- after -->"
+    )
+    path.write_text(text, "utf-8")
+    for overwrite in (False, True):
+        path.write_bytes(with_texts(path, "a dog", overwrite=overwrite))
+        content = path.read_text("utf-8")
+        comments = ["<!-- before -->", "<!-- in front -->", "<?keep this?>"]
+        comments += ["<!-- mine & yours -->", "<!-- after -->"]
+        assert [content.count(comment) for comment in comments] == 5 * [1]
+        places = [content.index(comment) for comment in comments]
+        assert places == sorted(places)
+        assert places[0] < content.index("<x:xmpmeta")
+        assert content.index("</x:xmpmeta") < places[-1]
+        assert content.count("<?xpacket") == 2
+    fields = exiftool(path)
+    assert fields["XMP-crs:Exposure2012"] == "+0.35"
+    assert fields["XMP-dc:Description"] == "a dog"
+
+
 def test_the_sidecar_that_is_there_is_the_one_that_changes(captioner, album):
     (album / "cat.jpg.xmp").write_text(LIGHTROOM, "utf-8")
     sightline.caption_all(album / "cat.jpg", album, captioner=captioner, format="xmp")

@@ -1,6 +1,7 @@
 """XMP: descriptions and alternative texts in sidecar files (ISO 16684-1; IPTC Core 1.3)."""
 
 import io
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -37,12 +38,13 @@ def with_texts(path: Path, text: str, *, overwrite: bool = False) -> bytes:
     With `overwrite`, the text takes the place of the default one that is there. Texts in other
     languages, and everything else in the file, stay.
     """
-    tree = _read(path) if path.exists() else _new()
+    before, tree, after = _parse(path) if path.exists() else ([], _new(), [])
     for field in _FIELDS:
         if overwrite or not _text(tree, field):
             _set(tree, field, text)
     ET.indent(tree, " ")
-    return (_BEGIN + ET.tostring(tree, "unicode") + _END).encode("utf-8")
+    parts = [ET.tostring(part, "unicode") for part in (*before, tree, *after)]
+    return (_BEGIN + "\n".join(parts) + _END).encode("utf-8")
 
 
 def _new() -> ET.Element:
@@ -55,6 +57,11 @@ def _new() -> ET.Element:
 
 
 def _read(path: Path) -> ET.Element:
+    return _parse(path)[1]
+
+
+def _parse(path: Path) -> tuple[list[ET.Element], ET.Element, list[ET.Element]]:
+    """The tree in a sidecar; and the comments before and after it, which are not in the tree."""
     content = path.read_bytes()[: _MOST_BYTES + 1]
     unusable = PictureError(f"{path} is not XMP that can be read, and was left as it is: repair it")
     # XMP has no document type; one would only be there to unfold into gigabytes.
@@ -63,16 +70,32 @@ def _read(path: Path) -> ET.Element:
     for prefix, uri in _PREFIXES.items():
         ET.register_namespace(prefix, uri)
     try:
-        events = ET.iterparse(io.BytesIO(content), ["start-ns", "comment", "pi"])
-        for event, value in events:
-            if event == "start-ns" and value[1] not in _PREFIXES.values() and value[0]:
-                ET.register_namespace(*value)  # so that other people's prefixes stay
-        root: ET.Element = events.root  # type: ignore[attr-defined]
+        outside: tuple[list[ET.Element], list[ET.Element]] = ([], [])
+        depth, ended = 0, False
+        for event, value in ET.iterparse(
+            io.BytesIO(content), ["start-ns", "start", "end", "comment"]
+        ):
+            if event == "start-ns":
+                _keep_prefix(*value)
+            elif event == "comment":
+                if depth == 0:
+                    outside[ended].append(value)
+            else:
+                depth += 1 if event == "start" else -1
+                ended = depth == 0
+        builder = ET.TreeBuilder(insert_comments=True, insert_pis=True)
+        root: ET.Element = ET.fromstring(content, ET.XMLParser(target=builder))
     except (ET.ParseError, ValueError, LookupError):
         raise unusable from None
     if _descriptions(root) == []:
         raise unusable
-    return root
+    return outside[0], root, outside[1]
+
+
+def _keep_prefix(prefix: str, uri: str) -> None:
+    """Let other people's prefixes stay; those that Python numbers itself may change."""
+    if prefix and uri not in _PREFIXES.values() and not re.fullmatch(r"ns\d+", prefix):
+        ET.register_namespace(prefix, uri)
 
 
 def _descriptions(root: ET.Element) -> list[ET.Element]:
