@@ -1,6 +1,7 @@
 """Pictures from the web, within bounds."""
 
 import http.server
+import socket
 import threading
 import time
 
@@ -83,6 +84,64 @@ def test_downloads_are_bounded(site, monkeypatch):
         urls.download(f"{site}/cat.jpg", 1000)
     with pytest.raises(PictureError, match="is not a web address"):
         urls.download("file:///etc/passwd", 1000)
+
+
+def answers(*addresses, look_up=socket.getaddrinfo):
+    """A look-up that gives a name these addresses."""
+
+    def getaddrinfo(host, *given, **named):
+        if not host.endswith(".example"):
+            return look_up(host, *given, **named)
+        return [(None, None, None, "", (address, 0)) for address in addresses]
+
+    return getaddrinfo
+
+
+def test_a_name_is_looked_up_within_the_deadline(monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **named: over.wait(20))
+    began = time.monotonic()
+    with pytest.raises(PictureError, match="took longer than"):
+        urls.download("http://slow.example/cat.jpg", 1000, seconds=0.3)
+    assert time.monotonic() - began < 10
+    over.set()
+
+
+def test_a_name_that_is_not_known_is_one_line(monkeypatch):
+    def unknown(*given, **named):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(PictureError, match=r"cannot be fetched \(.*Name or service not known"):
+        urls.download("http://unknown.example/cat.jpg", 1000)
+    monkeypatch.setattr(socket, "getaddrinfo", answers())
+    with pytest.raises(PictureError, match="the name has no address"):
+        urls.download("http://unknown.example/cat.jpg", 1000)
+
+
+def test_every_address_of_a_name_is_tried(site, monkeypatch):
+    monkeypatch.setattr(urls, "is_public", lambda address: True)
+    port, connect, tried = int(site.rpartition(":")[2]), socket.create_connection, []
+
+    def create_connection(address, timeout):
+        tried.append(address[0])
+        if address[0] == "127.0.0.1":
+            return connect(address, timeout)
+        raise TimeoutError if address[0] == "127.0.0.9" else ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    monkeypatch.setattr(socket, "getaddrinfo", answers("127.0.0.9", "127.0.0.8", "127.0.0.1"))
+    assert urls.download(f"http://site.example:{port}/cat.jpg", 10**6) == Pages.picture
+    assert tried == ["127.0.0.9", "127.0.0.8", "127.0.0.1"]
+    monkeypatch.setattr(socket, "getaddrinfo", answers("127.0.0.9", "127.0.0.8"))
+    with pytest.raises(PictureError, match="cannot be fetched"):
+        urls.download(f"http://site.example:{port}/cat.jpg", 10**6)
+
+
+def test_one_private_address_of_a_name_is_enough_to_refuse_it(monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.216.34", "10.0.0.1"))
+    with pytest.raises(PictureError, match=r"private address 10\.0\.0\.1"):
+        urls.download("http://two.example/cat.jpg", 1000)
 
 
 def test_a_redirect_to_a_private_address_is_refused(site, monkeypatch):

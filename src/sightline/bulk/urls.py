@@ -5,7 +5,9 @@ import io
 import ipaddress
 import socket
 import ssl
+import threading
 import time
+from concurrent.futures import Future
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -80,19 +82,45 @@ def _connect(url: str, deadline: float) -> http.client.HTTPConnection:
         raise PictureError(f"{url} is not a web address: it must start with http:// or https://")
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
-    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    addresses = _look_up(parts.hostname, port, deadline)
     for address in addresses:
         if not is_public(address):
             raise PictureError(f"{url} leads to the private address {address}, which is refused")
     connection = http.client.HTTPConnection(parts.hostname, port)
-    connection.sock = socket.create_connection((addresses[0], port), _remaining(deadline))
+    connection.sock = _connect_to_any(addresses, port, deadline)
     if secure:
         connection.sock.settimeout(_remaining(deadline))
         connection.sock = ssl.create_default_context().wrap_socket(
             connection.sock, server_hostname=parts.hostname
         )
     return connection
+
+
+def _look_up(host: str, port: int, deadline: float) -> list[str]:
+    """All addresses of a name, each once. The system's own patience may be longer than ours."""
+    answer: Future[list[Any]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()  # (a pool would be waited for at the end)
+    found = answer.result(_remaining(deadline))
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _connect_to_any(addresses: list[str], port: int, deadline: float) -> socket.socket:
+    """A connection to the first address that answers; each has an equal share of the time left."""
+    for number, address in enumerate(addresses):
+        left = _remaining(deadline)
+        try:
+            return socket.create_connection((address, port), left / (len(addresses) - number))
+        except OSError:
+            if address == addresses[-1]:
+                raise
+    raise OSError("the name has no address")
 
 
 def is_public(address: str) -> bool:
