@@ -10,8 +10,8 @@ from sightline.files import atomic_write
 
 _LEGEND = """\
 Scores are percentages, on the test split unless marked dev. A run is named after its recipe, or
-after what it changes in one. Parameters exclude the image encoder; minutes are training time. Bad
-endings are captions that break off, as in "with a"."""
+after what it changes in one. Parameters exclude the image encoder. Bad endings are captions that
+break off, as in "with a"."""
 
 
 @click.command("results")
@@ -45,8 +45,8 @@ def command(
 
     Dev scores come from training. Test scores appear once you have run `sightline evaluate RUN`
     (with `--phase N` for the end of a phase). A checkpoint exported by `sightline pack` has a row
-    too; its time is that of all the runs it averages. In place of runs you no longer have, give a
-    file of rows printed by --json. Without RUNS, --published prints only published results.
+    too. In place of runs you no longer have, give a file of rows printed by --json, which have the
+    training time as well. Without RUNS, --published prints only published results.
     """
     from sightline.evaluation.results import (
         means_to_markdown,

@@ -167,12 +167,14 @@ def _dev_scores(run: Path, step: int) -> dict[str, float]:
 def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
     """The table, scores in percent as papers print them; with what is set otherwise than above.
 
+    Time is not in it: it tells runs apart by what else their machine did.
+
     >>> row = Result("r", "grid_td", "aligned", "vgg16", 8_100_000, 3, 600, {}, {"BLEU-4": 0.2})
     >>> print(to_markdown([row]).splitlines()[2])
-    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 10 | 20.0 |
+    | r | grid_td | aligned | vgg16 | 8.1 M | 3 | 20.0 |
     """
     columns = _columns_of(rows)
-    header = ["run", "model", "trained by", "encoder", "parameters", "epochs", "minutes"]
+    header = ["run", "model", "trained by", "encoder", "parameters", "epochs"]
     return _table(
         [*header, *columns, *["settings"] * settings],
         [
@@ -183,7 +185,6 @@ def to_markdown(rows: Sequence[Result], settings: bool = False) -> str:
                 row.encoder,
                 f"{row.parameters / 1e6:.1f} M",
                 str(row.epochs),
-                f"{row.seconds / 60:.0f}",
                 *(_percent(score(row)) for score in columns.values()),
                 *[_differences(row, rows)] * settings,
             ]
