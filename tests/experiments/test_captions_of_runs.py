@@ -20,6 +20,7 @@ from sightline.experiments import (
     paper0_table2,
 )
 from sightline.experiments.estimate import Estimate
+from sightline.experiments.masks import trained_mask
 from sightline.experiments.scored import average, difference
 from sightline.metrics.bleu import bleu
 from sightline.metrics.word_labels import wrong_words
@@ -169,6 +170,41 @@ def scored(aligned, plain, pictures=(9, 9)):
 )
 def test_captioners_are_compared_over_their_runs(data, verdict):
     assert paper0_table1.aligned_is_best(data).verdict == verdict
+
+
+@pytest.mark.parametrize(("mask", "verdict"), [(0.75, "reproduced"), (0.99, "not tested")])
+def test_alignment_is_judged_where_masks_were_at_work(mask, verdict):
+    data = {**scored([3.0, 3.1, 3.2], [1.0, 1.1, 1.2]), "pictures": {"r": 100}}
+    (table,), (cases,) = paper0_table1.EXPERIMENT.claims, paper0_figure7.EXPERIMENT.claims
+    unknown = table.test(data)
+    assert unknown.verdict == "not tested"
+    assert unknown.sentence.startswith("The mean mask of aligned_transformer - 0 is not known")
+    masks = {f"aligned_transformer - {seed}": mask for seed in range(3)}
+    assert table.test({**data, "masks": masks}).verdict == verdict
+    fewer = {run: {"wrong words": scores["METEOR"]} for run, scores in data["rows"].items()}
+    for run, scores in fewer.items():
+        negative = {**scores["wrong words"], "mean": -scores["wrong words"]["mean"]}
+        fewer[run] = {"wrong words": negative, "content words": scores["wrong words"]}
+    assert cases.test({**data, "rows": fewer, "masks": masks}).verdict == verdict
+
+
+def test_the_mean_mask_of_a_run_is_that_of_its_training(make_run, tmp_path):
+    folder = make_run("aligned_transformer", 7)
+    lines = [{"step": 1, "mask": 0.9, "nll": 3.0}, {"step": 2, "mask": 0.7}, {"step": 2, "dev": {}}]
+    history = folder / "history.jsonl"
+    history.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    metrics = ("--set", "metrics=[bleu]")
+    data, _ = run(tmp_path / "last", "paper0-table1", folder, *metrics)
+    assert data["masks"] == {"aligned_transformer-7": 0.7}
+    data, _ = run(tmp_path / "cases", "paper0-figure7", folder)
+    assert data["masks"] == {"aligned_transformer-7": 0.7}
+    data, _ = run(tmp_path / "seen", "paper0-figure6", folder)  # of the pictures
+    assert data["masks"] != {"aligned_transformer-7": 0.7}
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "training": {"step": 1}}))
+    assert trained_mask(folder, folder) == 0.9  # a checkpoint of an earlier phase
+    history.unlink()
+    assert trained_mask(folder, folder) is None
 
 
 def test_an_ensemble_and_its_file_for_a_test_server(make_run, tmp_path):

@@ -18,12 +18,12 @@ def record(arm, seed, score, mask=0.8, dev=None):
     return {"arm": arm, "seed": seed, "dev": dev, "test": test, "terms": {"mask": mask}}
 
 
-def sweep(*scores):
-    options = paper0_figure4.Options(seeds=3, penalties=(0.1, 0.01, 0.001))
+def sweep(*scores, middle=0.01, mask=0.8):
+    options = paper0_figure4.Options(seeds=3, penalties=(0.1, middle, 0.001))
     arms = [arm.name for arm in paper0_figure4.arms(options)]
-    assert arms == ["lambda-0.1", "lambda-0.01", "lambda-0.001"]
+    assert arms == ["lambda-0.1", f"lambda-{middle}", "lambda-0.001"]
     records = [
-        record(arm, seed, score + 0.1 * seed)
+        record(arm, seed, score + 0.1 * seed, mask)
         for arm, score in zip(arms, scores, strict=True)
         for seed in range(3)
     ]
@@ -32,12 +32,29 @@ def sweep(*scores):
 
 def test_the_best_penalty_must_beat_both_ends():
     findings = sweep(1.0, 2.0, 1.5)
-    assert findings.data["best"] == 0.01
+    assert findings.data["peak"]["arm"] == "lambda-0.01"
     assert paper0_figure4.rises_and_falls(findings.data).verdict == "reproduced"
     assert "| 0.01 | 0.80 (0.80 to 0.80) | 210.0 (" in findings.table
     at_the_end = paper0_figure4.rises_and_falls(sweep(1.0, 2.0, 2.5).data)
     assert at_the_end.verdict == "not reproduced"
-    assert "The best is λ = 0.001" in at_the_end.sentence
+    assert "+100.0 (+100.0 to +100.0) against λ = 0.1, -50.0 (" in at_the_end.sentence
+    off = paper0_figure4.rises_and_falls(sweep(1.0, 2.0, 1.5, mask=0.98).data)
+    assert off.verdict == "not tested"
+    assert off.sentence.startswith("Masks of λ = 0.01 average 0.98, outside of 0.6 to 0.9")
+    old = {name: value for name, value in findings.data.items() if name == "rows"}
+    assert "lacks the best λ between the ends" in paper0_figure4.rises_and_falls(old).sentence
+
+
+def test_the_papers_penalty_must_beat_every_other():
+    best = paper0_figure4.papers_is_best
+    assert best(sweep(1.0, 2.0, 1.5, middle=0.035).data).verdict == "reproduced"
+    assert best(sweep(1.0, 2.0, 2.5, middle=0.035).data).verdict == "not reproduced"
+    assert best(sweep(1.0, 2.0, 1.5, middle=0.035, mask=0.5).data).verdict == "not tested"
+    without = best(sweep(1.0, 2.0, 1.5).data)
+    assert (without.verdict, without.sentence) == (
+        "not tested",
+        "λ = 0.035 was not among those tried.",
+    )
 
 
 def test_what_is_chosen_on_dev_is_judged_on_test():
@@ -50,7 +67,7 @@ def test_what_is_chosen_on_dev_is_judged_on_test():
     ]
     answer = paper0_figure4.rises_and_falls(paper0_figure4.conclude(records, options).data)
     assert answer.verdict == "not reproduced"
-    assert "its CIDEr-D on test is +0.0" in answer.sentence
+    assert "CIDEr-D on test at λ = 0.01, paired by seed: +0.0" in answer.sentence
     dev = {"spatial": 3.0, "without-d_len": 1.0, "soft-attention": 2.0}
     alike = [record(arm, s, 1 + 0.1 * s, dev=dev[arm]) for arm in dev for s in range(3)]
     data = paper3_table1.conclude(alike, paper3_table1.Options()).data
@@ -133,6 +150,14 @@ def test_fusions_are_paired_with_plain_by_seed():
     assert "+5.0 (+5.0 to +5.0)" in paper0_table3.beats_plain("decay")(data).sentence
     assert paper0_table3.gate_is_best(data).verdict == "reproduced"
     assert paper0_table3.gate_is_best(fusions(decay=0.05).data).verdict == "not reproduced"
+    least = paper0_table3.average_is_least
+    assert least(data).verdict == "not tested"  # the noise of max may be above it or below
+    assert least(fusions(average=0.5).data).verdict == "not reproduced"
+    clear = least(fusions(average=-9.0, gate=0.1).data)
+    assert clear.verdict == "reproduced"
+    assert "above that of the average on dev, paired by seed: +910.0 (" in clear.sentence
+    del data["average_below"]
+    assert "lacks what the others are above the average" in least(data).sentence
 
 
 def test_masks_that_tell_nothing_apart_test_nothing():

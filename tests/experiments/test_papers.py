@@ -1,6 +1,7 @@
 """The experiments of papers 1, 2 and 4, on tiny captioners of scenes that know nothing."""
 
 import functools
+import itertools
 import json
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from sightline.errors import ConfigError, DataError
 from sightline.experiments import (
     paper2_adversarial,
     paper2_figure4,
+    paper4_figure3,
     paper4_table2,
     paper4_table3,
     paper4_table4,
@@ -142,6 +144,78 @@ def test_ablations_are_counted_by_kind_and_paired_with_random_ones():
     assert above_random(findings.data).verdict == "not reproduced"
 
 
+def test_adaptive_attention_is_held_against_grid_td_over_runs():
+    def answer(adaptive, grid, seeds=3):
+        stop, thing = paper4_table2.KINDS
+        drops, models = {}, {}
+        for model, share in (("adaptive_attention", adaptive), ("grid_td", grid)):
+            for seed in range(seeds):
+                mean = {"lrp": one(share + 0.01 * seed)}
+                drops[f"{model}-{seed}"] = {stop: mean, thing: mean}
+                models[f"{model}-{seed}"] = model
+        return paper4_table2.adaptive_relies_more({"drops": drops, "models": models})
+
+    assert answer(0.9, 0.6).verdict == "reproduced"
+    assert answer(0.6, 0.9).verdict == "not reproduced"
+    assert answer(0.9, 0.6, seeds=2).verdict == "not tested"
+    assert answer(0.9, 0.6).sentence == (
+        "Less likely with adaptive attention than with grid-TD: +30.0 (+27.7 to +32.3) points of "
+        "stop words, +30.0 (+27.7 to +32.3) points of object words."
+    )
+    nobody = paper4_table2.adaptive_relies_more({"drops": {}})  # as it was stored before
+    assert nobody.sentence.startswith("No run of adaptive attention was compared")
+
+
+def test_runs_tuned_by_lrp_inference_are_paired_with_their_controls():
+    def claims(**gains):
+        rows, models = {}, {}
+        for model, gain in gains.items():
+            for seed in range(3):
+                for arm, more in (("control", 0.0), ("lrp-inference", gain)):
+                    name = f"{model}-{arm}-{seed}"
+                    rows[name], models[name] = {"mAP": one(0.1 * seed + more)}, model
+        data = {"rows": rows, "models": models, "pictures": dict.fromkeys(rows, 100)}
+        return [claim.test(data) for claim in find_experiment("paper4-table5").claims]
+
+    raised, more = claims(adaptive_attention=0.03, grid_td=0.03)
+    assert raised.verdict == "reproduced"
+    assert raised.sentence == "+3.0 (+3.0 to +3.0) points of mAP above the control."
+    assert more.verdict == "not reproduced"
+    assert claims(adaptive_attention=0.03, grid_td=0.01)[1].verdict == "reproduced"
+    lowered, alone = claims(grid_td=-0.02)
+    assert lowered.verdict == "not reproduced"
+    assert alone.verdict == "not tested"
+    assert {answer.verdict for answer in claims()} == {"not tested"}
+
+
+def located(picture, *, attention, lrp, guided, against=(0.1, 0.4), opposes=True):
+    def of(positive, negative):
+        return {"positive": [positive] * 10, "negative": [negative] * 10, "opposes": opposes}
+
+    word = {"area": 0.2, "attention": of(attention, 0.0), "lrp": of(lrp, against[0])}
+    word["guided_grad_cam"] = of(guided, against[1])
+    return {"run": "r", "model": "m", "picture": picture, "words": [word]}
+
+
+def test_localisation_is_held_against_attention_word_by_word():
+    def answers(**word):
+        records = [
+            located(str(n), **{name: 0.02 * (n % 9) + value for name, value in word.items()})
+            for n in range(100)
+        ]
+        options = paper4_figure3.MethodOptions(methods=("attention", "lrp", "guided_grad_cam"))
+        data = {**paper4_figure3.conclude(records, options).data, "pictures": {"r": 100}}
+        return [claim.test(data) for claim in find_experiment("paper4-figure3").claims]
+
+    above, signs = answers(attention=0.4, lrp=0.5, guided=0.45)
+    assert (above.verdict, signs.verdict) == ("reproduced", "reproduced")
+    assert "r, lrp: +10.0 (+10.0 to +10.0) points inside, against attention" in above.sentence
+    assert "+30.0 (+30.0 to +30.0) points inside by Guided Grad-CAM" in signs.sentence
+    assert answers(attention=0.4, lrp=0.5, guided=0.3)[0].verdict == "not reproduced"
+    spoken_for = [located(str(n), attention=0.4, lrp=0.5, guided=0.5, opposes=False) for n in "ab"]
+    assert paper4_figure3.leads_of(spoken_for)["r"][paper4_figure3.NEGATIVE]["count"] == 0
+
+
 def test_a_handful_of_pictures_decides_nothing():
     shares = {"right": one(0.9), "wrong": one(0.1), "right - wrong": one(0.8)}
     data = {"positive": {"r": shares}}
@@ -150,8 +224,10 @@ def test_a_handful_of_pictures_decides_nothing():
     few = claim.test({**data, "pictures": {"r": 99}})
     assert few.verdict == "not tested"
     assert few.sentence.startswith("99 pictures are too few to decide. r: 10.0")
-    alike = {"r": {**shares, "right - wrong": {**one(0.8), "low": -0.1}}}
-    assert claim.test({"positive": alike, "pictures": {}}).verdict == "not reproduced"
+    for wrong, low, verdict in ((0.1, -0.1, "not tested"), (0.7, 0.1, "not reproduced")):
+        gap = {**one(0.8), "low": low}
+        other = {"r": {**shares, "wrong": one(wrong), "right - wrong": gap}}
+        assert claim.test({"positive": other, "pictures": {}}).verdict == verdict
 
 
 def one(mean):
@@ -275,6 +351,77 @@ def test_changes_that_go_together_pass_the_bound_and_others_do_not():
     assert paper2_figure4.correlation(levels, 20)[0] == pytest.approx(0)
 
 
+TREATED = "6 epochs of adversarial_pretraining, then 2 epochs of adversarial"
+
+
+def followed(goals, **budgets):
+    """Answers of runs that all have these goals in each of their captions."""
+    rng = np.random.default_rng(0)
+    records = [
+        {
+            "run": run,
+            "picture": str(n),
+            "goals": goals(rng).tolist(),
+            "goal_change": [1.0, 2.0, 3.0],
+            "attention_change": [1.0, 2.0, 3.0] if run == "treated" else [3.0, 2.0, 1.0],
+        }
+        for run in budgets
+        for n in range(20)
+    ]
+    data = paper2_figure4.conclude(records, paper2_figure4.Options(permutations=200)).data
+    data |= {"budgets": budgets, "pictures": dict.fromkeys(budgets, 100)}
+    return data, [claim.test(data) for claim in paper2_figure4.CLAIMS]
+
+
+def test_goals_are_judged_as_the_paper_trains_them():
+    control = TREATED + "_pretraining"
+    data, (_, together, _) = followed(lambda rng: rng.random((9, 4)), treated=TREATED, c=control)
+    assert together.verdict == "reproduced"
+    assert "c: " not in together.sentence
+    data["runs"]["treated"]["correlation"] = 0.0
+    assert paper2_figure4.changes_go_together(data).verdict == "not tested"
+    data["runs"]["treated"]["correlation"] = -1.0
+    assert paper2_figure4.changes_go_together(data).verdict == "not reproduced"
+    _, answers = followed(lambda rng: rng.random((9, 4)), c=control)
+    assert {answer.sentence for answer in answers} == {paper2_figure4.NOT_TREATED}
+
+
+PEAKS = itertools.cycle(range(9))
+
+
+@pytest.mark.parametrize(
+    ("goals", "verdict"),
+    [
+        (lambda rng: rng.random((9, 1)).cumsum(0), "reproduced"),  # only rises
+        (lambda rng: rng.random((9, 4)), "not tested"),  # no pattern
+        (lambda rng: np.arange(9.0)[:, None] % 2 + rng.random((9, 4)) / 9, "not reproduced"),
+        (lambda rng: np.repeat(rng.random(4), 2)[:, None].round(1), "reproduced"),  # said twice
+        # Ties are no segments: few points turn, and as few where words are permuted.
+        (lambda rng: np.eye(9)[:, [next(PEAKS)]], "not tested"),
+    ],
+)
+def test_segments_are_held_against_permuted_words(goals, verdict):
+    data, (segments, *_) = followed(goals, treated=TREATED)
+    assert segments.verdict == verdict, segments
+    del data["runs"]["treated"]["permuted_turns"]
+    assert "lacks how often the goals" in paper2_figure4.segments_are_monotone(data).sentence
+
+
+def test_some_goals_collapse_where_most_do_not():
+    def some(share):
+        def goals(rng):
+            alike = np.ones((5, 4)) + 0.01 * rng.random((5, 4))
+            return alike if rng.random() < share else rng.normal(size=(5, 4))
+
+        data, (*_, collapse) = followed(goals, treated=TREATED, other=TREATED)
+        return data["runs"]["treated"]["collapse"]["mean"], collapse
+
+    mean, collapse = some(0.4)
+    assert mean < 0.9
+    assert collapse.verdict == "reproduced"
+    assert some(0.0)[1].verdict == "not reproduced"
+
+
 def test_collapse_is_the_mean_cosine_of_goals():
     goals = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     assert paper2_figure4.collapse(goals) == pytest.approx(1 / 3)
@@ -365,8 +512,17 @@ def test_scores_of_the_same_words_are_compared_word_by_word():
     assert row["L."].low < row["attention max"].high
     lead = Estimate.from_json(data["leads"]["r"]["L. - attention max"])
     assert lead.mean == pytest.approx(row["L."].mean - row["attention max"].mean)
-    (claim, *_) = find_experiment("paper4-table3").claims
-    assert claim.test({**data, "pictures": {"r": 200}}).verdict == "reproduced"
+    first, *_, last = find_experiment("paper4-table3").claims
+    assert first.test({**data, "pictures": {"r": 200}}).verdict == "reproduced"
+    gated = [
+        {**r, "words": [{**w, "scores": {"1 - beta": w["scores"]["L."], **w["scores"]}}]}
+        for r in records
+        for w in r["words"]
+    ]
+    data = paper4_table3.conclude(gated, paper4_table3.Options()).data
+    assert last.test(data).verdict == "reproduced"
+    del data["leads"]["r"]["1 - beta - attention max"]
+    assert "lacks the difference of 1 - beta and attention max" in last.test(data).sentence
 
 
 def test_one_picture_has_no_interval():

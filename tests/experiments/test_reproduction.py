@@ -13,6 +13,7 @@ from sightline.experiments.claims import Claim, decide
 from sightline.experiments.experiment import Experiment, no_tasks
 from sightline.experiments.registry import EXPERIMENTS, find_experiment
 from sightline.experiments.reproduction import collect, to_page
+from sightline.experiments.runner import page_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,6 +59,29 @@ def test_foreign_results_are_refused(one_claim, tmp_path):
     store(tmp_path / "b" / "old", experiment="paper3-x")
     with pytest.raises(DataError, match=r"old/data.json: lacks what a claim asks for: 'gain'"):
         collect(tmp_path / "b")
+
+
+def test_tables_are_renewed_below_what_was_measured(one_claim, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", {"paper3-x": ("", "")})
+    store(tmp_path / "x", experiment="paper3-x", gain=2, budgets={"run": "9 steps"})
+    table = tmp_path / "x" / "table.md"
+    table.write_text("| run |\n| --- |\n\n| more |\n\n- table 1: “Old.” *not tested*. 3.\n")
+    (tmp_path / "x" / "kept").write_text("")
+    for _ in range(2):
+        reproduction.renew_tables(tmp_path)
+        assert table.read_text() == (
+            "| run |\n| --- |\n\n| more |\n\n- table 1: “A | B.” *reproduced*. 2.\n\n"
+            "Training: run: 9 steps.\n"
+        )
+
+
+def test_stored_tables_end_with_what_their_data_says():
+    stored = sorted((ROOT / "docs" / "experiments").glob("*/data.json"))
+    assert len(stored) > 25
+    for path in stored:
+        data, table = json.loads(path.read_text()), (path.parent / "table.md").read_text()
+        renewed = page_of(table, find_experiment(data["experiment"]), data)
+        assert table == renewed, f"{path.parent}: sightline reproduction --tables renews it"
 
 
 def test_every_experiment_is_called_by_its_name():

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sightline.cli.experiment import command
 from sightline.errors import ConfigError
-from sightline.experiments import paper0_figure2, paper0_figure6
+from sightline.experiments import paper0_figure2, paper0_figure6, paper3_figure2
 from sightline.experiments.experiment import Subject
 from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import CaptionAttention, gradient_importance
@@ -122,3 +122,21 @@ def test_heads_of_the_encoder_and_of_the_words(plain, tmp_path):
     assert kinds == [(kind, *pair) for kind in ("self", "inter") for pair in pairs]
     assert all(0 < row["spread"]["mean"] <= 1 for row in data["rows"])
     assert "| transformer-0 | self | 1 | 1 | " in table
+    assert "above_area" in data
+
+
+def test_inter_attention_is_held_against_the_area_of_the_box():
+    def answer(values):
+        records = [
+            {"run": "r", "picture": str(n), "self": [[1.0]], "inter": [[1.0]], "above": [value]}
+            for n, value in enumerate(values)
+        ]
+        above = {"r": paper3_figure2._above(records).to_json()}
+        return paper3_figure2.looks_at_what_matters({"above_area": above})
+
+    assert answer([0.1, 0.2] * 9).verdict == "reproduced"
+    assert answer([-0.1, 0.1] * 9).verdict == "not tested"
+    assert answer([-0.1, -0.2] * 9).verdict == "not reproduced"
+    assert answer([]).verdict == "not tested"
+    old = paper3_figure2.looks_at_what_matters({})
+    assert old.sentence.startswith("The stored result lacks the attention inside boxes")

@@ -115,6 +115,7 @@ def _subject(
     from sightline.checkpoint import find_checkpoint, load_config
     from sightline.data.boxes import read_boxes
     from sightline.experiments.experiment import Subject
+    from sightline.experiments.masks import trained_mask
     from sightline.experiments.training_tasks import budget_of
     from sightline.recipe import load_recipe_of
 
@@ -135,6 +136,7 @@ def _subject(
         dataset.split(split)[:pictures],
         lambda: Captioner.load(folder, device=device),
         budget,
+        None if run is None else trained_mask(run, folder),
     )
 
 

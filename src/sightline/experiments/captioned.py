@@ -47,15 +47,20 @@ def label_caption(captioner: Captioner, image: CaptionedImage) -> LabelledCaptio
 def every_picture(
     subjects: Sequence[Subject], measure: Callable[[Subject, CaptionedImage, int], Record]
 ) -> Iterator[Task]:
-    """A task for every picture of every subject; `measure` gets its number, too."""
+    """A task for every picture of every subject; `measure` gets its number, too.
+
+    A record has the mean mask of its run's training, unless `measure` says that of the picture.
+    """
     for subject in subjects:
+        mask = {} if subject.mask is None else {"mask": subject.mask}
         for number, image in enumerate(subject.images):
             yield Task(
                 f"{subject.name}/{image.name}",
-                lambda subject=subject, image=image, number=number: {  # type: ignore[misc]
+                lambda subject=subject, image=image, number=number, mask=mask: {  # type: ignore[misc]
                     "run": subject.name,
                     "model": subject.model,
                     "picture": image.name,
+                    **mask,
                     **measure(subject, image, number),
                 },
             )

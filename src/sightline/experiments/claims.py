@@ -30,15 +30,33 @@ class Claim:
     test: Callable[[dict[str, Any]], Answer]
 
 
+def judge(
+    gains: Sequence[Estimate], sentence: str, claimed: float = 0.0, drawn: str = "Pictures"
+) -> Answer:
+    """The answer to a claim that something is gained, in all these respects: the one rule for all.
+
+    A gain is there if its whole interval is above nothing, and is not there if all of it is at most
+    what is `claimed`. One that leaves both possible does not tell, such as one that touches nothing
+    from above: what was `drawn` differs too much.
+
+    >>> [judge([Estimate(0.2, low, 0.4, 9)], "").verdict for low in (0.1, 0.0)]
+    ['reproduced', 'not tested']
+    >>> judge([Estimate(-0.1, -0.2, 0.0, 9)], "").verdict
+    'not reproduced'
+    """
+    if any(gain.high <= claimed and not gain.above(0) for gain in gains):
+        return decide(False, sentence)
+    if not all(gain.above(0) for gain in gains):
+        return untested(f"{drawn} differ too much to tell. {sentence}")
+    return decide(True, sentence)
+
+
 FEWEST_SEEDS = 3
 """Runs of a captioner below which it is not called better than another: seeds differ, too."""
 
 
 def tell(gains: Sequence[Estimate], sentence: str, claimed: float = 0.0) -> Answer:
-    """The answer to a claim that runs gain something, in all these respects, over others.
-
-    A gain is there if its whole interval over runs is above nothing, and is not there if all of it
-    is below what is `claimed`. Runs that leave both possible do not tell.
+    """The same where runs are compared: a few of them decide nothing.
 
     >>> tell([Estimate(0.1, -0.4, 0.6, 3)], "+10 points.", claimed=0.05).verdict
     'not tested'
@@ -47,11 +65,7 @@ def tell(gains: Sequence[Estimate], sentence: str, claimed: float = 0.0) -> Answ
     if fewest < FEWEST_SEEDS:
         few = f"{fewest} of at least {FEWEST_SEEDS} runs of each were compared."
         return untested(f"{few} {sentence}")
-    if any(gain.high <= claimed and not gain.above(0) for gain in gains):
-        return decide(False, sentence)
-    if not all(gain.above(0) for gain in gains):
-        return untested(f"Seeds differ too much to tell. {sentence}")
-    return decide(True, sentence)
+    return judge(gains, sentence, claimed, "Seeds")
 
 
 def decide(holds: bool, sentence: str) -> Answer:
@@ -62,19 +76,29 @@ def decide(holds: bool, sentence: str) -> Answer:
     return Answer("reproduced" if holds else "not reproduced", sentence)
 
 
-def decide_all(parts: Sequence[tuple[bool, str]], nothing: str) -> Answer:
-    """The answer to a claim that must hold in every part, such as of every run.
+def decide_all(parts: Sequence[tuple[Estimate, str]], nothing: str) -> Answer:
+    """The answer to a claim of a gain that must be there in every part, such as of every run.
 
     `nothing` is said where there is no part.
 
-    >>> decide_all([(True, "a: 3 of 3"), (False, "b: 1 of 3")], "No run.")
+    >>> gain = Estimate(0.2, 0.1, 0.3, 9)
+    >>> decide_all([(gain, "a: 3 of 3"), (-gain, "b: 1 of 3")], "No run.")
     Answer(verdict='not reproduced', sentence='a: 3 of 3; b: 1 of 3.')
     """
     if not parts:
         return untested(nothing)
-    return decide(all(holds for holds, _ in parts), "; ".join(words for _, words in parts) + ".")
+    return judge([gain for gain, _ in parts], "; ".join(words for _, words in parts) + ".")
 
 
 def untested(reason: str) -> Answer:
     """The answer where a claim was not put to the test, and why not."""
     return Answer("not tested", reason)
+
+
+def not_kept(what: str) -> Answer:
+    """The answer where a stored result is older than the claim and lacks what it asks for.
+
+    >>> not_kept("masks").sentence
+    'The stored result lacks masks: run the experiment again.'
+    """
+    return untested(f"The stored result lacks {what}: run the experiment again.")

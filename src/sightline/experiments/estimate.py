@@ -54,6 +54,14 @@ class Estimate:
         """
         return Estimate(-self.mean, -self.high, -self.low, self.count)
 
+    def shifted(self, by: float) -> "Estimate":
+        """So much higher, with the same interval.
+
+        >>> (-Estimate(0.5, 0.25, 0.75, 9)).shifted(1)  # how far it is below 1
+        Estimate(mean=0.5, low=0.25, high=0.75, count=9)
+        """
+        return Estimate(self.mean + by, self.low + by, self.high + by, self.count)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; what is not known is null."""
         numbers = {"mean": self.mean, "low": self.low, "high": self.high}

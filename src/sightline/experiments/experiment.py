@@ -27,6 +27,7 @@ class Subject:
     images: tuple[CaptionedImage, ...]
     load: Callable[[], Captioner]
     budget: str = ""  # what it was trained on and for how long, in words
+    mask: float | None = None  # the mean mask at the end of its training, if it has alignment
 
     @functools.cached_property
     def captioner(self) -> Captioner:

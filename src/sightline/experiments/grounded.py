@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sightline.captioner import Captioner
 from sightline.captions import Caption
-from sightline.data.dataset import CaptionedImage
+from sightline.data.dataset import Box, CaptionedImage
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import DataError
 from sightline.evaluation.grounding import grounded_words, inside
@@ -30,6 +30,13 @@ def ground(captioner: Captioner, image: CaptionedImage) -> GroundedCaption:
     height, width = picture.size
     masks = {place: inside(of_word, height, width) for place, of_word in boxes.items()}
     return GroundedCaption(picture, caption, {p: mask for p, mask in masks.items() if mask.any()})
+
+
+def attention_inside(caption: Caption, place: int, boxes: tuple[Box, ...]) -> tuple[float, float]:
+    """The share of a word's attention inside these boxes, and what they cover of the picture."""
+    mask = inside(boxes, 112, 112)
+    density = caption.attention_map(place, 112, 112)
+    return float(density[mask].sum() / max(density.sum(), 1e-12)), float(mask.mean())
 
 
 def picture_tasks(

@@ -14,7 +14,7 @@ from sightline.experiments.captioned import (
     words_of,
     wrong_cells,
 )
-from sightline.experiments.claims import Answer, decide_all
+from sightline.experiments.claims import Answer, judge, untested
 from sightline.experiments.estimate import Estimate, to_markdown
 from sightline.experiments.experiment import Record, Subject
 from sightline.experiments.gallery import keep_heatmap, keep_picture
@@ -99,11 +99,12 @@ def tabulate(records: Sequence[Record]) -> tuple[str, dict[str, Any], list[Recor
 
 def mostly_negative(data: dict[str, Any]) -> Answer:
     """Less than half of a wrong word's relevance is positive, and less than of right words."""
-    parts = []
+    gains, parts = [], []
     for run, shares in data["positive"].items():
         right, wrong = (Estimate.from_json(shares[kind]) for kind in ("right", "wrong"))
         if wrong.count:
-            words = f"{run}: {wrong.show(100)} % positive, of right words {right.show(100)} %"
-            less = Estimate.from_json(shares["right - wrong"]).above(0)
-            parts.append((wrong.below(0.5) and less, words))
-    return decide_all(parts, "No word of these captions is wrong by the references.")
+            parts.append(f"{run}: {wrong.show(100)} % positive, of right words {right.show(100)} %")
+            gains += [(-wrong).shifted(0.5), Estimate.from_json(shares["right - wrong"])]
+    if not parts:
+        return untested("No word of these captions is wrong by the references.")
+    return judge(gains, "; ".join(parts) + ".")

@@ -16,11 +16,10 @@ from sightline.experiments.claims import Answer, Claim, decide_all, untested
 from sightline.experiments.estimate import Estimate, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import keep_picture, kept_picture, no_pictures
+from sightline.experiments.masks import mean_masks, outside
 from sightline.experiments.options import GalleryOptions
 from sightline.experiments.transformer_words import (
     caption_attention,
-    mean_masks,
-    outside,
     require_masks,
 )
 
@@ -142,7 +141,7 @@ def grounds_better(data: dict[str, Any]) -> Answer:
         return untested(reason)
     parts = [
         (
-            gain.above(0),
+            gain,
             f"{row['run']}: {100 * row['before']['mean']:.1f} % on the object before, "
             f"{gain.show(100, sign='+')} points after",
         )

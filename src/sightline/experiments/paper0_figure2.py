@@ -9,14 +9,13 @@ from typing import Any
 
 from sightline.evaluation.distributions import kendall_tau
 from sightline.experiments.captioned import by_run, on_enough
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, judge, untested
 from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.masks import mean_masks, outside
 from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import (
     CaptionAttention,
-    mean_masks,
-    outside,
     transformer_tasks,
 )
 
@@ -138,9 +137,8 @@ def _list(layers: Sequence[tuple[str, int, Estimate]]) -> str:
 def attention_is_weak(data: dict[str, Any]) -> Answer:
     """Whether τ of α is below .2 in every layer of every captioner."""
     layers = _of_kind(data, "attention")
-    return decide(
-        all(tau.high < 0.2 for _, _, tau in layers), f"Kendall-τ of attention: {_list(layers)}."
-    )
+    below = [(-tau).shifted(0.2) for _, _, tau in layers]
+    return judge(below, f"Kendall-τ of attention: {_list(layers)}.")
 
 
 def masks_agree_more(data: dict[str, Any]) -> Answer:
@@ -150,8 +148,8 @@ def masks_agree_more(data: dict[str, Any]) -> Answer:
         return untested("None of the captioners has masks.")
     if reason := outside(data["masks"]):
         return untested(reason)
-    return decide(
-        all(tau.above() for _, _, tau in layers),
+    return judge(
+        [tau for _, _, tau in layers],
         f"Kendall-τ of 1 - mask minus that of attention: {_list(layers)}.",
     )
 

@@ -5,14 +5,13 @@ from typing import Any
 
 from sightline.evaluation.distributions import jensen_shannon
 from sightline.experiments.captioned import by_run, on_enough
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, judge, untested
 from sightline.experiments.estimate import Estimate, error_bars, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
+from sightline.experiments.masks import mean_masks, outside
 from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import (
     CaptionAttention,
-    mean_masks,
-    outside,
     require_masks,
     transformer_tasks,
 )
@@ -92,8 +91,8 @@ def higher_layers_change_more(data: dict[str, Any]) -> Answer:
         return untested(reason)
     more = {run: Estimate.from_json(e) for run, e in data["last_above_first"].items()}
     words = "; ".join(f"{run}: {e.show(1000, 2, '+')} thousandths" for run, e in more.items())
-    return decide(
-        all(e.above() for e in more.values()),
+    return judge(
+        [*more.values()],
         f"Divergence in the last layer minus that in the first: {words}.",
     )
 

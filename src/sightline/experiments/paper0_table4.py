@@ -11,7 +11,7 @@ from sightline.blind.preference import PASSED, Verdict, attention, by_picture, v
 from sightline.blind.study import Study
 from sightline.config import Share
 from sightline.errors import DataError
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, judge, untested
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Task
 from sightline.metrics.bootstrap import interval
@@ -232,9 +232,7 @@ def _people_prefer_alignment(data: dict[str, Any]) -> Answer:
             said = "; ".join(f"{name} {net.show(100, sign='+')}" for name, net in nets.items())
             if not all(net.bounded for net in nets.values()):
                 return untested(f"Too few pictures were rated. Wins minus losses: {said} points.")
-            return decide(
-                all(net.above(0) for net in nets.values()), f"Wins minus losses: {said} points."
-            )
+            return judge([*nets.values()], f"Wins minus losses: {said} points.")
     return untested("No people have compared these two captioners here.")
 
 

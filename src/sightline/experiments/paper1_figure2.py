@@ -12,9 +12,9 @@ import numpy as np
 from sightline.captions import spread
 from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.distributions import entropy
-from sightline.evaluation.grounding import grounded_words, inside
+from sightline.evaluation.grounding import grounded_words
 from sightline.experiments.captioned import by_run, caption_of, every_picture, on_enough
-from sightline.experiments.claims import Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, judge, untested
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import (
@@ -24,6 +24,7 @@ from sightline.experiments.gallery import (
     no_pictures,
     show_heatmap,
 )
+from sightline.experiments.grounded import attention_inside
 from sightline.experiments.options import GalleryOptions
 
 HARD = "hard_attention"
@@ -46,10 +47,7 @@ def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
         for place, word in enumerate(caption.words):
             record: Record = {"word": word.text, "entropy": entropy(word.attention)}
             if place in boxes:
-                mask = inside(boxes[place], 112, 112)
-                density = caption.attention_map(place, 112, 112)
-                record["inside"] = float(density[mask].sum() / max(density.sum(), 1e-12))
-                record["area"] = float(mask.mean())
+                record["inside"], record["area"] = attention_inside(caption, place, boxes[place])
             if number < options.shown:
                 record["attention"] = attention_map(caption, place)
             if number < options.shown and subject.model == HARD:
@@ -115,8 +113,8 @@ def looks_at_objects(data: dict[str, Any]) -> Answer:
     if not known:
         return untested("No word of these captions names something with a box.")
     sentences = [f"{run}: {share.show(100, sign='+')} points" for run, share in known.items()]
-    holds = all(share.above(0) for share in known.values())
-    return decide(holds, "Inside the box, above its area: " + "; ".join(sentences) + ".")
+    sentence = "Inside the box, above its area: " + "; ".join(sentences) + "."
+    return judge([*known.values()], sentence)
 
 
 EXPERIMENT = Experiment(

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sightline.data.dataset import CaptionedImage
-from sightline.experiments.captioned import by_run, caption_of, every_picture
-from sightline.experiments.estimate import estimate, rows_to_json, to_markdown
+from sightline.evaluation.grounding import grounded_words
+from sightline.experiments.captioned import by_run, caption_of, every_picture, on_enough
+from sightline.experiments.claims import Answer, Claim, decide_all, not_kept
+from sightline.experiments.estimate import Estimate, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import keep_picture, kept_picture
+from sightline.experiments.grounded import attention_inside
 from sightline.experiments.transformer_words import require_transformer
 from sightline.text.vocabulary import START
 
@@ -47,7 +50,10 @@ def _measure(subject: Subject, image: CaptionedImage, options: Options, whole: b
     tokens = torch.tensor([START, *words[:-1]], device=picture.regions.mask.device)[None, None]
     inter = model.attention_maps(tokens, model.encode(picture.regions)).raw[0, 0]
     own = model.self_attention(picture.regions)[0]
+    boxes = grounded_words([word.text for word in caption.words], image)
+    located = [attention_inside(caption, place, of_word) for place, of_word in boxes.items()]
     record: Record = {
+        "above": [inside - area for inside, area in located],
         "inter": spread(inter).mean(0).tolist(),
         "self": spread(own).mean(-1).tolist(),
     }
@@ -97,7 +103,14 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
         ],
     )
     figure = _draw(next(r["shown"] for r in records if "shown" in r))
-    return Findings(table, figure, {"rows": rows_to_json(rows)})
+    above = {run: _above(of_run).to_json() for run, of_run in by_run(records).items()}
+    return Findings(table, figure, {"rows": rows_to_json(rows), "above_area": above})
+
+
+def _above(records: Sequence[Record]) -> Estimate:
+    """Inter-attention in the boxes of what a word names, above the share that they cover."""
+    words = [(record["picture"], value) for record in records for value in record["above"]]
+    return estimate([value for _, value in words], [picture for picture, _ in words])
 
 
 def _draw(shown: dict[str, Any]) -> Any:
@@ -136,10 +149,29 @@ def _lay_out(weights: Any, boxes: Any, size: tuple[int, int]) -> NDArray[np.floa
     return canvas
 
 
+def looks_at_what_matters(data: dict[str, Any]) -> Answer:
+    if "above_area" not in data:
+        return not_kept("the attention inside boxes")
+    parts = []
+    for run, values in data["above_area"].items():
+        above = Estimate.from_json(values)
+        if above.count:
+            more = f"{run}: {above.show(100, sign='+')} points of inter-attention inside the box"
+            parts.append((above, f"{more}, above its area"))
+    return decide_all(parts, "No word of these captions names something with a box.")
+
+
 EXPERIMENT = Experiment(
     "paper3-figure2",
     "Where do the heads of a Transformer look, in its encoder and from word to word?",
     Options,
     tasks,
     conclude,
+    (
+        Claim(
+            "figure 2",
+            "Inter-attention is higher on regions that matter to the word.",
+            on_enough(looks_at_what_matters),
+        ),
+    ),
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.errors import ConfigError
-from sightline.experiments.claims import FEWEST_SEEDS, Answer, Claim, decide, untested
+from sightline.experiments.claims import Answer, Claim, tell
 from sightline.experiments.estimate import Estimate, estimate_seeds, rows_to_json, to_markdown
 from sightline.experiments.experiment import Arm, Experiment, Findings, Record, no_tasks
 from sightline.experiments.training_tasks import TrainingOptions, of_arm
@@ -100,11 +100,9 @@ def is_faster(data: dict[str, Any]) -> Answer:
     ratio = Estimate.from_json(data["ratio"])
     sentence = (
         f"To the dev score that both reach it takes {ratio.show(digits=2)} times the processor "
-        f"time of soft attention ({ratio.count} seeds, one machine, one process)"
+        f"time of soft attention (seeds: {ratio.count}; one machine, one process)."
     )
-    if ratio.count < FEWEST_SEEDS:
-        return untested(f"{sentence}; that is too few to tell.")
-    return decide(ratio.high < 1, f"{sentence}.")
+    return tell([(-ratio).shifted(1)], sentence)
 
 
 EXPERIMENT = Experiment(

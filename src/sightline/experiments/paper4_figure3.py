@@ -7,12 +7,16 @@ import numpy as np
 
 from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.localisation import THRESHOLDS, correctness
-from sightline.experiments.captioned import by_run
-from sightline.experiments.estimate import estimate, to_markdown
+from sightline.experiments.captioned import by_run, on_enough
+from sightline.experiments.claims import Answer, Claim, decide_all
+from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.grounded import ground, picture_tasks, require_words
 from sightline.experiments.options import MethodOptions
 from sightline.explain.methods import find_method
+
+ATTENTION, GUIDED, LRP = "attention", "guided_grad_cam", "lrp"
+NEGATIVE = "negative, Guided Grad-CAM above LRP"
 
 
 def tasks(subjects: Sequence[Subject], options: MethodOptions) -> Iterator[Task]:
@@ -29,6 +33,7 @@ def tasks(subjects: Sequence[Subject], options: MethodOptions) -> Iterator[Task]
                 word[method] = {
                     "positive": correctness(why.heatmap, mask).tolist(),
                     "negative": correctness(-why.heatmap, mask).tolist(),
+                    "opposes": bool((why.heatmap < 0).any()),
                 }
         return {"words": words}
 
@@ -65,8 +70,34 @@ def conclude(records: Sequence[Record], options: MethodOptions) -> Findings:
                 ]
             )
     header = ["run", "words", "area", "method", "inside", "inside, above half", "negative inside"]
-    data = {"thresholds": THRESHOLDS.tolist(), "curves": curves}
+    data = {"thresholds": THRESHOLDS.tolist(), "curves": curves, "leads": leads_of(records)}
     return Findings(to_markdown(header, rows), _draw(curves, options), data)
+
+
+def leads_of(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """For each run, how much more is inside by one method than by another, word by word (eq. 9).
+
+    Of negative relevance there are the words that both methods find something against.
+    """
+    leads: dict[str, dict[str, Any]] = {}
+    for run, of_run in by_run(records).items():
+        words = [(record["picture"], word) for record in of_run for word in record["words"]]
+        methods = [name for name in (words[0][1] if words else {}) if name != "area"]
+        others = [name for name in methods if ATTENTION in methods and name != ATTENTION]
+        leads[run] = {name: _lead(words, "positive", name, ATTENTION) for name in others}
+        if GUIDED in methods and LRP in methods:
+            opposed = [
+                (picture, word)
+                for picture, word in words
+                if word[GUIDED]["opposes"] and word[LRP]["opposes"]
+            ]
+            leads[run][NEGATIVE] = _lead(opposed, "negative", GUIDED, LRP)
+    return leads
+
+
+def _lead(words: Sequence[tuple[str, Record]], sign: str, one: str, other: str) -> dict[str, Any]:
+    values = [word[one][sign][0] - word[other][sign][0] for _, word in words]
+    return estimate(values, [picture for picture, _ in words]).to_json()
 
 
 def _draw(curves: dict[str, Any], options: MethodOptions) -> Any:
@@ -90,10 +121,44 @@ def _draw(curves: dict[str, Any], options: MethodOptions) -> Any:
     return figure
 
 
+def all_above_attention(data: dict[str, Any]) -> Answer:
+    parts = []
+    for run, leads in data["leads"].items():
+        for method, values in leads.items():
+            if method != NEGATIVE:
+                lead = Estimate.from_json(values)
+                more = f"{run}, {method}: {lead.show(100, sign='+')} points inside"
+                parts.append((lead, f"{more}, against attention"))
+    return decide_all(parts, "No explanation was compared with attention.")
+
+
+def signs_differ(data: dict[str, Any]) -> Answer:
+    """What Guided Grad-CAM has against a word is more on the object than what LRP has."""
+    parts = []
+    for run, leads in data["leads"].items():
+        if NEGATIVE in leads and leads[NEGATIVE]["count"]:
+            lead = Estimate.from_json(leads[NEGATIVE])
+            more = f"{run}: {lead.show(100, sign='+')} points inside by Guided Grad-CAM"
+            parts.append((lead, f"{more}, against LRP ({lead.count} words)"))
+    return decide_all(parts, "No word has negative relevance by both.")
+
+
 EXPERIMENT = Experiment(
     "paper4-figure3",
     "How much relevance above a threshold lies on the object that a word names?",
     MethodOptions,
     tasks,
     conclude,
+    (
+        Claim(
+            "figure 3",
+            "All explanation methods are above attention in localisation.",
+            on_enough(all_above_attention),
+        ),
+        Claim(
+            "figure 3",
+            "LRP's negative relevance lies little on the object, Guided Grad-CAM's much.",
+            on_enough(signs_differ),
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightline.experiments.captioned import every_picture
+from sightline.experiments.claims import Answer, Claim, untested
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.gallery import (
     BANDS,
@@ -68,10 +69,24 @@ def _draw(cells: Sequence[Record], methods: Sequence[str]) -> Any:
     return figure
 
 
+def needs_people(data: dict[str, Any]) -> Answer:
+    return untested(
+        "The figure shows both; whether one tells more than the other is for people to judge, and "
+        "nobody was asked."
+    )
+
+
 EXPERIMENT = Experiment(
     "paper4-figure4",
     "What do LRP, Grad-CAM and attention show of words that are made up?",
     Options,
     tasks,
     conclude,
+    (
+        Claim(
+            "figure 4",
+            "Explanations cast light on why a word was made up; attention hardly does.",
+            needs_people,
+        ),
+    ),
 )

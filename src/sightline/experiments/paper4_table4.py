@@ -9,7 +9,7 @@ runs that this leaves: its model and layer are options there.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sightline.experiments.arms_table import compare_arms
@@ -79,16 +79,7 @@ def maintains(data: dict[str, Any]) -> Answer:
     gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["CIDEr-D"])
     points = gain.show(100, sign="+")
     sentence = f"{points} points of CIDEr-D against the control, {gain.count} seeds."
-    return tell([replace(gain, low=gain.low + 0.005, high=gain.high + 0.005)], sentence)
-
-
-def hallucinates_less(data: dict[str, Any]) -> Answer:
-    gain = Estimate.from_json(data["gains"][f"{TREATED} - {CONTROL}"]["wrong words"])
-    sentence = (
-        f"{gain.show(100, sign='+')} points of content words that no reference says, against "
-        f"the control, {gain.count} seeds."
-    )
-    return tell([-gain], sentence)
+    return tell([gain.shifted(0.005)], sentence)
 
 
 EXPERIMENT = Experiment(
@@ -97,9 +88,6 @@ EXPERIMENT = Experiment(
     Options,
     no_tasks,
     conclude,
-    (
-        Claim("table 4", "LRP-inference maintains the scores.", maintains),
-        Claim("table 5", "Captioners tuned by LRP-inference hallucinate less.", hallucinates_less),
-    ),
+    (Claim("table 4", "LRP-inference maintains the scores.", maintains),),
     arms,
 )

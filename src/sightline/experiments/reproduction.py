@@ -14,7 +14,9 @@ from sightline.experiments.claims import Answer, Claim, untested
 from sightline.experiments.estimate import to_markdown
 from sightline.experiments.experiment import Experiment
 from sightline.experiments.registry import EXPERIMENTS, find_experiment
-from sightline.parsing import read_json
+from sightline.experiments.runner import page_of
+from sightline.files import DATA_BYTES, atomic_write
+from sightline.parsing import read_json, read_text
 from sightline.printing import printable
 
 PAPERS = (
@@ -30,9 +32,10 @@ _INTRODUCTION = """# Which claims of the papers hold here
 which `sightline experiment` makes.
 
 - *Reproduced*: our number agrees with the claim, and so does its whole 95 % interval.
-- *Not reproduced*: it does not, at the budget that the table behind the link states. Most runs here
-  are of small captioners that were trained for a short time.
-- *Not tested*: no run here can say, or seeds differ too much to tell.
+- *Not reproduced*: our whole interval is against it, at the budget that the table behind the link
+  states. Most runs here are of small captioners that were trained for a short time.
+- *Not tested*: no run here can say, or seeds or pictures differ too much to tell: the interval
+  leaves both possible.
 
 A claim that is put to several results may fare differently with each.
 
@@ -63,18 +66,35 @@ def collect(folder: Path) -> list[Row]:
     {'not tested'}
     """
     results: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for path in sorted(folder.glob("*/data.json")):
-        data = read_json(path)
-        name = data.get("experiment") if isinstance(data, dict) else None
-        if not isinstance(name, str) or name not in EXPERIMENTS:
-            raise DataError(f"{path}: is not the data of an experiment that is known here")
-        results.setdefault(name, []).append((path.parent.name, data))
+    for path, data in _stored(folder):
+        results.setdefault(data["experiment"], []).append((path.name, data))
     rows: list[Row] = []
     for name in EXPERIMENTS:
         experiment = find_experiment(name)
         for claim in experiment.claims:
             rows += _answers(experiment, claim, results.get(name, []))
     return rows
+
+
+def renew_tables(folder: Path) -> None:
+    """Make what is below each stored table again, from the `data.json` beside it."""
+    for path, data in _stored(folder):
+        table = path / "table.md"
+        page = page_of(
+            read_text(table, DATA_BYTES, DataError), find_experiment(data["experiment"]), data
+        )
+        with atomic_write(table) as file:
+            file.write(page)
+
+
+def _stored(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folder and the data of every result below a folder."""
+    for path in sorted(folder.glob("*/data.json")):
+        data = read_json(path)
+        name = data.get("experiment") if isinstance(data, dict) else None
+        if not isinstance(name, str) or name not in EXPERIMENTS:
+            raise DataError(f"{path}: is not the data of an experiment that is known here")
+        yield path.parent, data
 
 
 def _answers(

@@ -4,6 +4,7 @@ A folder holds `measurements.jsonl`, a line for each finished task below a line 
 and in the end `table.md`, `figure.png`, `figure.svg` and `data.json`.
 """
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,21 +76,30 @@ def run_experiment(
     about["budgets"] |= {record["arm"]: record["budget"] for record in every if "arm" in record}
     findings = experiment.conclude(every, options)
     data = {**about, **findings.data}
-    page = "\n".join([findings.table, *_below(experiment, data)])
+    page = page_of(findings.table, experiment, data)
     _write(folder, replace(findings, table=page, data=data))
     return replace(findings, table=page)
 
 
-def _below(experiment: Experiment, data: dict[str, Any]) -> list[str]:
-    """What stands below a table: what it says to the paper's claims, and what it was made with."""
+def page_of(table: str, experiment: Experiment, data: dict[str, Any]) -> str:
+    """A table; below it what it says to the paper's claims, and what it was made with.
+
+    A page that was made before may stand for the table: what is below it is made again.
+    """
     answers = [(claim, claim.test(data)) for claim in experiment.claims]
     verdicts = "".join(
-        f"- {claim.place}: “{claim.statement}” *{answer.verdict}*. {answer.sentence}\n"
+        f"{_CLAIM}{claim.place}: “{claim.statement}” *{answer.verdict}*. {answer.sentence}\n"
         for claim, answer in answers
     )
     budgets = [f"{name}: {budget}" for name, budget in data["budgets"].items() if budget]
-    made = f"Training: {'; '.join(budgets)}.\n" if budgets else ""
-    return [part for part in (verdicts, made) if part]
+    made = f"{_MADE}{'; '.join(budgets)}.\n" if budgets else ""
+    lines = itertools.takewhile(
+        lambda line: not line.startswith((_CLAIM, _MADE)), table.splitlines(keepends=True)
+    )
+    return "\n".join(part for part in ("".join(lines).rstrip("\n") + "\n", verdicts, made) if part)
+
+
+_CLAIM, _MADE = "- ", "Training: "
 
 
 def _write(folder: Path, findings: Findings) -> None:

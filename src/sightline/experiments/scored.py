@@ -74,6 +74,11 @@ def average(scores: Sequence[Score]) -> Score:
     return _Average(scores[0].name, corpus, per_image, scores=scores)
 
 
+def runs_of(data: dict[str, Any], model: str) -> list[str]:
+    """The runs of a model, from the data that `findings_of` keeps."""
+    return [run for run, of_run in data.get("models", {}).items() if of_run == model]
+
+
 def gaps_in(
     data: dict[str, Any], name: str, model: str, control: str | None = None
 ) -> dict[str, Estimate]:

@@ -1,6 +1,6 @@
 """The attention of every word of Transformers' own captions, layer by layer, and its importance."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from sightline.captions import Caption
 from sightline.data.dataset import CaptionedImage
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import ConfigError
-from sightline.experiments.captioned import by_run, caption_of, every_picture
+from sightline.experiments.captioned import caption_of, every_picture
 from sightline.experiments.experiment import Record, Subject, Task
 from sightline.models.transformer import Transformer
 from sightline.text.vocabulary import START
@@ -96,36 +96,6 @@ def require_masks(seen: CaptionAttention, subject: Subject) -> Floats:
     if seen.masks is None:
         raise ConfigError(f"{subject.name}: has no alignment; give runs of aligned captioners")
     return seen.masks
-
-
-MASKS = (0.6, 0.9)
-"""Means in which masks tell regions apart. Near 1 alignment changes nothing, near 0 all alike."""
-
-
-def outside(masks: Mapping[str, float]) -> str | None:
-    """Why mean masks, by name, are no test of alignment; nothing where they all are one.
-
-    >>> outside({"gate": 0.99})
-    'Masks of gate average 0.99, outside of 0.6 to 0.9: choose another λ for this grid.'
-    >>> outside({"gate": 0.75})
-    """
-    low, high = MASKS
-    for name, mean in masks.items():
-        if not low <= mean <= high:
-            return (
-                f"Masks of {name} average {mean:.2f}, outside of {low} to {high}: choose another "
-                "λ for this grid."
-            )
-    return None
-
-
-def mean_masks(records: Sequence[Record]) -> dict[str, float]:
-    """The mean mask of every run that has masks."""
-    means = {
-        run: [record["mask"] for record in of_run if record.get("mask") is not None]
-        for run, of_run in by_run(records).items()
-    }
-    return {run: float(np.mean(values)) for run, values in means.items() if values}
 
 
 def transformer_tasks(
