@@ -99,15 +99,16 @@ class Parts:
         options: dict[str, Any],
         rectified: bool,
     ) -> None:
-        self._x, self._bias = x, None if bias is None else bias.clamp(min=0)
-        self._kernels = [Kernel(weight.clamp(min=0), options)]
+        self._bias = None if bias is None else bias.clamp(min=0)
+        self._inputs, weights = [x], [weight.clamp(min=0)]
         self._positive: Tensor | None = None
         if not rectified and x.amin() < 0:
-            self._kernels.append(Kernel(weight.clamp(max=0), options))
+            self._inputs = [x.clamp(min=0), x.clamp(max=0)]
+            weights.append(weight.clamp(max=0))
             self._positive = (x > 0).to(x.dtype)
-        # Two products with one matrix each are slower than one with both.
-        matrices = [kernel.matrix for kernel in self._kernels if kernel.matrix is not None]
-        self._joined = torch.cat(matrices, 1) if len(matrices) == 2 else None
+            if options["groups"] == 1:  # one convolution of both is faster than one of each
+                self._inputs, weights = [torch.cat(self._inputs, 1)], [torch.cat(weights, 1)]
+        self._kernels = [Kernel(part, options) for part in weights]
 
     def share(self, y: Tensor, counts: bool) -> tuple[Tensor, Tensor | None]:
         """What a unit of the parts has of `y`, and, if that `counts`, what is lost of `y`.
@@ -124,21 +125,19 @@ class Parts:
     def backward(self, c: Tensor) -> Tensor:
         """Multipliers of the input, of those of the sum."""
         c = c.contiguous(memory_format=torch.channels_last)
+        pairs = zip(self._kernels, self._inputs, strict=True)
+        passed = [kernel.transposed(c, x) for kernel, x in pairs]
         if self._positive is None:
-            return self._kernels[0].transposed(c, self._x)
-        if self._joined is None:
-            risen, lowered = (kernel.transposed(c, self._x) for kernel in self._kernels)
-        else:
-            risen, lowered = (c.movedim(1, -1) @ self._joined).movedim(-1, 1).chunk(2, 1)
+            return passed[0]
+        risen, lowered = passed if len(passed) == 2 else passed[0].chunk(2, 1)
         # (By a number of 0 or 1: several times as fast as by a mask.)
         return torch.lerp(lowered, risen, self._positive)
 
     def _sum(self) -> Tensor:
-        if self._positive is None:
-            return self._kernels[0].sum(self._x, self._bias)
-        risen, lowered = self._kernels
-        total = risen.sum(self._x.clamp(min=0), self._bias)
-        return total.add_(lowered.sum(self._x.clamp(max=0), None))
+        total = self._kernels[0].sum(self._inputs[0], self._bias)
+        for kernel, x in zip(self._kernels[1:], self._inputs[1:], strict=True):
+            total.add_(kernel.sum(x, None))
+        return total
 
 
 class Kernel:
