@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.network, pytest.mark.xdist_group(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("width", [375, 1280, 3840])
 def test_a_page_has_no_violations(make_report, visit, axe, theme: str, width: int) -> None:
     report = make_report(
         readers_own=True,
@@ -28,12 +28,14 @@ def test_a_page_has_no_violations(make_report, visit, axe, theme: str, width: in
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_index_has_no_violations(make_report, visit, axe, theme: str) -> None:
+@pytest.mark.parametrize("width", [375, 1280, 3840])
+def test_the_index_has_no_violations(make_report, visit, axe, theme: str, width: int) -> None:
     reports = [make_report(), make_report(unfamiliar=True), make_report(checked=False)]
     page = visit(
         render_index([index_entry(report, f"{n}.html") for n, report in enumerate(reports)]),
-        *(1280, 800, theme),
+        *(width, 800, theme),
     )
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert violations(page, axe) == []
 
 

@@ -329,8 +329,9 @@ def test_only_some_words_were_explained(make_report, visit) -> None:
     assert page.locator("#glance .card").count() == 1
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280, 3840])
-def test_it_fits_every_width(make_report, visit, width: int) -> None:
+def test_it_fits_every_width(make_report, visit, width: int, theme: str) -> None:
     said = (
         "a",
         "supercalifragilisticexpialidocious" * 3,
@@ -338,7 +339,7 @@ def test_it_fits_every_width(make_report, visit, width: int) -> None:
         "runs",
         "on",
     )
-    page = visit(render_page(make_report(said=said, checked=False)), width, 900)
+    page = visit(render_page(make_report(said=said, checked=False)), width, 900, theme)
     word(page, "dog").nth(0).hover()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     size = page.locator("h1").evaluate("(h1) => parseFloat(getComputedStyle(h1).fontSize)")

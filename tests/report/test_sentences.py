@@ -218,4 +218,18 @@ def test_every_number_has_a_meaning(make_report) -> None:
         "previous words": "-0.25",
         "constants": "+0.25",
         "ε": "+0.00",
+        "the heatmap": "+1.50",
+        "absorbed by the encoder": "+0.00",
     }
+
+
+def test_what_the_heatmap_adds_up_to_is_said(make_report) -> None:
+    why = dataclasses.replace(make_report().explanations[2], encoder=0.4)
+    rows = numbers_of_explanation(why)[-2:]
+    assert [(row["name"], row["value"]) for row in rows] == [
+        ("the heatmap", "+1.10"),
+        ("absorbed by the encoder", "+0.40"),
+    ]
+    contrastive = numbers_of_explanation(dataclasses.replace(why, method="contrastive_lrp"))[-1]
+    assert (contrastive["name"], contrastive["value"]) == ("claimed by previous words", "+0.40")
+    assert "previous words rest on it" in contrastive["meaning"]

@@ -14,7 +14,7 @@ CHANCE = 0.5  # of two boxes, how often a map prefers its own by chance
 
 @functools.cache
 def read_benchmark() -> dict[str, Any]:
-    """`data`, `split`, `pictures`, `words`, `pairs`, and the measures of `methods` by name."""
+    """`data`, `split`, `methods` with their measures, and what hiding parts at `chance` takes."""
     text = (files("sightline.report") / "benchmark.json").read_text(encoding="utf-8")
     content: dict[str, Any] = json.loads(text)
     return content
@@ -27,16 +27,28 @@ def describe_source() -> str:
     True
     """
     numbers = read_benchmark()
+    methods = numbers["methods"].values()
+    counts = {
+        (each["pictures"], each["inside"]["count"], each["prefers_its_box"]["count"] // 2)
+        for each in methods
+    }
+    samples = " or ".join(
+        f"{pictures:,} photographs ({words:,} words, {pairs} pairs of different things)"
+        for pictures, words, pairs in sorted(counts, reverse=True)
+    )
+    hidden = " and ".join(
+        f"{parts} for {fall['count']} words" for parts, fall in numbers["chance"].items()
+    )
     return (
-        f"Measured on {numbers['pictures']} photographs of {numbers['data']} ({numbers['split']} "
-        f"split) with boxes of what words name, for the captioner that comes with Sightline: "
-        f"{numbers['words']} words, {numbers['pairs']} pairs of different things. Of another "
-        "captioner, methods may rank differently."
+        f"Measured on {samples} of {numbers['data']} ({numbers['split']} split) with boxes of what "
+        f"words name, for the captioner that comes with Sightline; {hidden} were blurred. Of "
+        "another captioner, methods may rank differently."
     )
 
 
 def describe_method(name: str) -> str:
-    """What the benchmark says of a method: where its maps are, and if they tell words apart.
+    """What the benchmark says of a method: where its maps are, if they tell words apart, and if
+    a word depends on what they show.
 
     >>> describe_method("a_plug_in")
     'Not measured for that captioner.'
@@ -55,4 +67,15 @@ def describe_method(name: str) -> str:
     ).replace("%", " %")
     if prefers["low"] <= CHANCE:
         sentence += ", which may be chance"
-    return sentence + "."
+    return f"{sentence}.{_deletion(measured['deletion'])}"
+
+
+def _deletion(falls: dict[str, Any]) -> str:
+    """What a word loses as the parts that a map shows most are blurred."""
+    chance = read_benchmark()["chance"]
+    parts = [
+        f"the {parts} that it shows most takes {100 * fall['mean']:.0f} points from a word's "
+        f"probability (any {parts}: {100 * chance[parts]['mean']:.0f})"
+        for parts, fall in falls.items()
+    ]
+    return f" Blurring {', blurring '.join(parts)}." if parts else ""

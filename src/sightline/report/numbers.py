@@ -12,6 +12,14 @@ _SIGNALS = {
     "sentinel": "gate β of the captioner: how far it relies on what it has said",
 }
 
+_ABSORBED = "absorbed by the encoder", "of the picture's part: what does not reach its pixels"
+_UNSHOWN = {  # of the picture's part, what the heatmap of a method leaves out for another reason
+    "contrastive_lrp": (
+        "claimed by previous words",
+        "of the picture's part: what the heatmap leaves out, as previous words rest on it",
+    )
+}
+
 
 def numbers_of_word(word: Word) -> list[dict[str, str]]:
     """What is known of a word whatever method explains it: name, value and meaning of each.
@@ -43,11 +51,14 @@ def numbers_of_explanation(why: Explanation) -> list[dict[str, str]]:
     if not find_method(why.method).adds_up:
         return rows
     share = percent(why.image_share)
+    unshown, what = _UNSHOWN.get(why.method, _ABSORBED)
     parts = [
         ("the picture", why.image_relevance, f"of the score: {share} of what the inputs have"),
         ("previous words", why.language_relevance, "of the score: what the words before it have"),
         ("constants", why.bias, "of the score: what depends neither on the picture nor on words"),
         ("ε", why.epsilon, "of the score: what LRP's stabiliser absorbs"),
+        ("the heatmap", why.image_relevance - why.encoder, "what all its pixels add up to"),
+        (unshown, why.encoder, what),
     ]
     return rows + [_row(name, f"{value:+.2f}", meaning) for name, value, meaning in parts]
 
