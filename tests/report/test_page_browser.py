@@ -65,7 +65,7 @@ def test_pointing_at_a_word_shows_its_heatmap_and_why(page) -> None:
     assert heat["right"][3] == pytest.approx(128, abs=2)
     said = page.locator("#why").inner_text()
     assert "✗ not supported" in said
-    assert "Said mostly because of what is at the top left of the picture." in said
+    assert "Said mostly because of the “cat” at the top left of the picture." in said
     assert "Otherwise it would most likely have said “bird” (20 %)." in said
     assert "The picture does not support it: " in said
     assert "grayscale(1)" in picture_filter(page)

@@ -161,3 +161,41 @@ def test_the_command_can_be_pasted(make_report, name: str) -> None:
     import shlex
 
     assert shlex.split(page_data(make_report(name=name))["command"])[-1] == name
+
+
+def whys(report) -> dict[tuple[str, str], str]:
+    data = page_data(report)
+    return {
+        (why["method"], data["words"][why["word"]]["text"]): why["why"]
+        for why in data["explanations"]
+    }
+
+
+def test_a_word_is_said_because_of_the_thing_that_its_map_shows(make_report) -> None:
+    report = make_report()  # all maps are at the left; “cat” is seen, “sleeps” is not
+    said = whys(report)
+    assert said["lrp", "sleeps"] == (
+        "Said mostly because of the “cat” at the top left of the picture."
+    )
+    assert "what is at the top left" in said["lrp", "cat"]  # itself
+    assert "cat" not in said["attention", "sleeps"]  # it does not add up
+    unchecked = whys(make_report(checked=False))
+    assert "what is at the top left" in unchecked["lrp", "sleeps"]
+
+
+def test_no_thing_is_named_that_the_map_does_not_show(make_report) -> None:
+    report = make_report()
+    elsewhere = tuple(
+        dataclasses.replace(why, heatmap=-why.heatmap) if why.word == "cat" else why
+        for why in report.explanations
+    )
+    said = whys(dataclasses.replace(report, explanations=elsewhere))
+    assert "what is at the top left" in said["lrp", "sleeps"]
+    # Nor one of two that it shows alike.
+    both = tuple(
+        dataclasses.replace(word, support=report.caption.words[1].support) if place == 0 else word
+        for place, word in enumerate(make_report(said=("dog", "cat", "sleeps")).caption.words)
+    )
+    two = make_report(said=("dog", "cat", "sleeps"), other="bird")
+    two = dataclasses.replace(two, caption=dataclasses.replace(two.caption, words=both))
+    assert "what is at the top left" in whys(two)["lrp", "sleeps"]

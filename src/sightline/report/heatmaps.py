@@ -42,6 +42,18 @@ class Heatmap:
         row, column = divmod(int(np.argmax(means)), 3)
         return _PLACES[row][column]
 
+    def shared(self, other: "Heatmap") -> float:
+        """How much of what is for a word is where another word has it, too: from 0 to 1.
+
+        >>> one, other = (Heatmap(np.float32([row]), 1.0) for row in ([1, 1, -1], [0, 1, 1]))
+        >>> one.shared(other)
+        0.5
+        """
+        parts = [np.clip(each.values, 0, None, dtype=np.float64) for each in (self, other)]
+        if not all(part.any() for part in parts):
+            return 0.0
+        return float(np.minimum(*(part / part.sum() for part in parts)).sum())
+
     def levels(self) -> Image.Image:
         """As grey levels: 128 is nothing, 255 is 1 and 1 is -1.
 

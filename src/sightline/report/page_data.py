@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from sightline.captions import NOT_SUPPORTED, Counterfactual, Word
+from sightline.captions import NOT_SUPPORTED, SEEN, Counterfactual, Word
 from sightline.explain.methods import find_method
 from sightline.explanation import Explanation
 from sightline.report import colours, sentences
@@ -23,6 +23,7 @@ from sightline.report.numbers import numbers_of_explanation, numbers_of_word
 from sightline.report.report import Report
 from sightline.report.wording import COLOURS, likelihood, readable, summary
 from sightline.text.stop_words import is_content
+from sightline.text.word_kinds import kind
 
 _SIDES = (192, 144, 96, 64)  # pixels of the longer side of a heatmap; encoders see no more
 _MAPS = 600_000  # bytes for all of them, and
@@ -30,6 +31,9 @@ _PICTURE = 250_000  # for the picture: so that a page stays below a megabyte
 _PICTURES = ((1024, 85), (1024, 70), (768, 70), (512, 60))  # its longer side, and its quality
 _THUMBNAIL = 320  # pixels of the longer side
 _RARE = math.log(1e-4)  # words less likely than this are all the same to a reader
+
+Things = dict[int, tuple[str, Heatmap]]
+"""Words of a caption that name what is in the picture, by their place, with their heatmaps."""
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -260,13 +264,19 @@ def _explanations(report: Report, asked: list[tuple[int, str]]) -> list[dict[str
         pictures = [png_uri(relevance.levels()) for relevance in maps]
         if sum(map(len, pictures)) <= _MAPS:
             break
+    things: dict[str, Things] = {why.method: {} for why in report.explanations}
+    for why, relevance in zip(report.explanations, maps, strict=True):
+        if _is_seen_thing(report, why.place, why.word):
+            things[why.method][why.place] = (readable(why.word), relevance)
     return [
         {
             "word": asked.index((why.place, why.word)),
             "method": why.method,
             "map": picture,
             "scale": relevance.scale,
-            "why": _why(report, why, relevance, asked.index((why.place, why.word))),
+            "why": _why(
+                report, why, relevance, asked.index((why.place, why.word)), things[why.method]
+            ),
             "summary": summary(why, relevance),
             "image": round(why.image_relevance, 4),
             "previous": [round(float(value), 4) for value in why.words],
@@ -276,8 +286,21 @@ def _explanations(report: Report, asked: list[tuple[int, str]]) -> list[dict[str
     ]
 
 
-def _why(report: Report, why: Explanation, relevance: Heatmap, number: int) -> str:
+def _is_seen_thing(report: Report, place: int, text: str) -> bool:
+    """Whether a word of the caption names an object or a place that the check supports."""
     words = report.caption.words
-    if number < len(words):
-        return sentences.why_said(why, relevance, tuple(word.text for word in words))
-    return sentences.why_unsaid(why, relevance, report.counterfactuals[number - len(words)], words)
+    if place >= len(words) or words[place].text != text:
+        return False
+    support = words[place].support
+    return support is not None and support.verdict == SEEN and kind(text) in ("object", "place")
+
+
+def _why(report: Report, why: Explanation, relevance: Heatmap, number: int, things: Things) -> str:
+    words = report.caption.words
+    if number >= len(words):
+        other = report.counterfactuals[number - len(words)]
+        return sentences.why_unsaid(why, relevance, other, words)
+    # A thing that is seen is said because of itself, whatever else is there.
+    others = {} if number in things else dict(things.values())
+    thing = sentences.thing_shown(relevance, others)
+    return sentences.why_said(why, relevance, tuple(word.text for word in words), thing)

@@ -1,6 +1,7 @@
 """What the page says in plain sentences: of a caption, of a word, of a word that is not there."""
 
 import math
+from collections.abc import Mapping
 
 from sightline.captions import DOUBTFUL, NOT_SUPPORTED, SEEN, Counterfactual, UnknownWord, Word
 from sightline.explain.methods import find_method
@@ -10,6 +11,7 @@ from sightline.report.report import Report
 from sightline.report.wording import likelihood, listed, readable
 
 _MOSTLY = 2 / 3  # of the relevance: what a word is mostly said for
+_SHARED = 1 / 2  # of two heatmaps, if they show the same thing
 _AS_LIKELY = 2 / 3  # of a word's probability is left: it would have been said anyway
 
 
@@ -47,8 +49,25 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def why_said(why: Explanation, heatmap: Heatmap, words: tuple[str, ...]) -> str:
-    """Why a caption, whose words are given, says one of them.
+def thing_shown(heatmap: Heatmap, things: Mapping[str, Heatmap]) -> str | None:
+    """Of things that are in the picture, the one that a heatmap shows: both share the larger part.
+
+    None if it shows several, or none. (By contrastive LRP, of six photographs in `examples`: dog
+    and grass, bird and water, man and tie share 1 to 18 %; “body” of “body of water” and water 57.)
+
+    >>> import numpy as np
+    >>> left, right = (Heatmap(np.float32([row]), 1.0) for row in ([1, 0], [0, 1]))
+    >>> thing_shown(left, {"dog": left, "grass": right})
+    'dog'
+    """
+    shown = [thing for thing, other in things.items() if heatmap.shared(other) > _SHARED]
+    return shown[0] if len(shown) == 1 else None
+
+
+def why_said(
+    why: Explanation, heatmap: Heatmap, words: tuple[str, ...], thing: str | None = None
+) -> str:
+    """Why a caption, whose words are given, says one of them; `thing` is what its map shows.
 
     >>> why_said(why, heatmap(why, 192), ("a", "brown", "dog"))  # doctest: +SKIP
     'Said because of what is in the middle of the picture, and because it follows “brown”.'
@@ -62,6 +81,8 @@ def why_said(why: Explanation, heatmap: Heatmap, words: tuple[str, ...]) -> str:
         counts = f"{looked} counts most" if looked else "nothing in the picture"
         return f"{method.label}: {counts}."
     before = _most_relevant_word(why, words)
+    if looked and thing:
+        looked = f"the “{thing}” {seen} of the picture"
     language = "of the words before it" + (f", above all “{before}”" if before else "")
     if why.place == 0:
         language = "captions often begin with it"
