@@ -19,20 +19,27 @@ step = onnxruntime.InferenceSession(folder / "step.onnx")
 inputs = {node.name for node in step.get_inputs()}
 
 picture = ImageOps.exif_transpose(Image.open(sys.argv[2])).convert("RGB")
-size = (card["size"], card["size"])
-pixels = np.asarray(picture.resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0))
+size, box = (card["size"], card["size"]), (0, 0, *picture.size)
+if card["fit"] == "crop":  # the centre
+    side = min(picture.size) * 224 / 256
+    box = [(length + sign * side) / 2 for sign in (-1, 1) for length in picture.size]
+pixels = np.asarray(picture.resize(size, Image.Resampling.BICUBIC, box=box, reducing_gap=3.0))
 names = [node.name for node in encoder.get_outputs()]
 values = dict(zip(names, encoder.run(None, {"pixels": pixels[None]}), strict=True))
 
-words = [card["start"]]
-while len(words) <= card["max_length"]:
-    values["tokens"] = np.array([[words[-1]]])
+words, last, n = [], card["start"], card["no_repeat_ngram"]
+while len(words) < card["max_length"]:
+    values["tokens"] = np.array([[last]])
     given = {name: value for name, value in values.items() if name in inputs}
     logits, _, *state = step.run(None, given)
     values |= zip(card["state"], state, strict=True)
     logits = logits[0, 0]
-    logits[card["never"] + ([card["end"]] if len(words) == 1 else [])] = -np.inf
-    words.append(int(logits.argmax()))
-    if words[-1] == card["end"]:
+    logits[card["never"] + ([] if words else [card["end"]])] = -np.inf
+    for i in range(len(words) - n + 1 if n else 0):  # no n words in a row may occur twice
+        if words[i : i + n - 1] == words[len(words) - n + 1 :]:
+            logits[words[i + n - 1]] = -np.inf
+    last = int(logits.argmax())
+    if last == card["end"]:
         break
-print(" ".join(card["words"][word] for word in words[1:] if word != card["end"]))
+    words.append(last)
+print(" ".join(card["words"][word] for word in words))
