@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from safetensors.torch import load_file
@@ -72,7 +73,9 @@ from pathlib import Path
 import torch
 from lightning_fabric import Fabric
 from safetensors.torch import save_file
+from sightline.encoders.workers import is_under_torchrun
 from sightline.training.loop import Trainer
+from sightline.training.processes import make_fabric
 from sightline.recipe import load_recipe
 
 def gradients(fabric, recipe, folder):
@@ -90,21 +93,33 @@ def gradients(fabric, recipe, folder):
 
 if __name__ == "__main__":
     devices, recipe, folder = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
-    folder.mkdir()
-    strategy = "ddp_spawn" if devices > 1 else "auto"
-    fabric = Fabric(accelerator="cpu", devices=devices, strategy=strategy)
+    folder.mkdir(exist_ok=True)
+    if is_under_torchrun():
+        fabric = make_fabric(load_recipe(recipe))
+    else:
+        strategy = "ddp_spawn" if devices > 1 else "auto"
+        fabric = Fabric(accelerator="cpu", devices=devices, strategy=strategy)
     fabric.launch(gradients, recipe, folder)
 """
 
 
+def _run_in_processes(arguments: list[str]) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, env=ENVIRONMENT)
+
+
 def gradients_of_one_and_two(
-    recipe: Path, folder: Path, prelude: str = ""
+    recipe: Path,
+    folder: Path,
+    prelude: str = "",
+    run_two: Callable[[list[str]], None] = _run_in_processes,
 ) -> list[tuple[dict[str, Tensor], dict[str, Tensor]]]:
-    """What one process finds for each batch, and what two find; `prelude` runs in each of them."""
+    """What one process finds for each batch, and what two find; `prelude` runs in each of them.
+
+    `run_two` runs the script in two processes; by default the script starts them.
+    """
     script = folder / "gradients.py"
     script.write_text(prelude + _GRADIENTS)
-    for devices in ("1", "2"):
-        command = [sys.executable, str(script), devices, str(recipe), str(folder / devices)]
-        subprocess.run(command, check=True, env=ENVIRONMENT)
+    run_two([str(script), "2", str(recipe), str(folder / "2")])
+    _run_in_processes([str(script), "1", str(recipe), str(folder / "1")])
     names = sorted(path.name for path in (folder / "1").glob("*.safetensors"))
     return [(load_file(folder / "1" / n), load_file(folder / "2" / n)) for n in names]

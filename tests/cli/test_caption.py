@@ -233,6 +233,18 @@ def test_options_of_the_other_way_are_refused(album: Path, options: tuple[str, .
     assert " -o" in result.stderr
 
 
+def test_figures_of_pictures_inside_a_table(checkpoint: Path, album: Path) -> None:
+    """Their bytes come with the list, and are let go unless they are needed again."""
+    import pandas
+
+    content = (album / "cat.jpg").read_bytes()
+    pandas.DataFrame({"image": [content]}).to_parquet(album / "table.parquet")
+    options = ("--model", checkpoint, "--figure", album / "figures")
+    result = run(album / "table.parquet", *options)
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (album / "figures").iterdir()] == ["00000001.png"]
+
+
 def test_figures_of_pictures_with_the_same_name(checkpoint: Path, album: Path) -> None:
     shutil.copy(album / "inner" / "coffee.JPG", album / "inner" / "cat.jpg")
     shutil.copy(album / "cat.jpg", album / "cat-2.jpg")
