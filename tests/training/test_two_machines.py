@@ -74,6 +74,7 @@ def test_two_machines_train_as_one_process_and_resume_exactly(tiny_recipe, tmp_p
             if agent_alone:  # torchrun's: the one that would end the worker
                 processes[1].kill()
                 assert_ends(machines[1])
+                assert not (killed / "step-0000012").exists(), "the worker went on to the end"
             else:
                 assert machines[1].kill() > 0
             codes, errors = finish(processes)
