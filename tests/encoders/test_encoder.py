@@ -83,7 +83,8 @@ def test_inference_mode_gives_the_same_as_plain_mode(lite0, examples):
     pixels, windows = prepared(lite0, photographs(examples, "cat"))
     with torch.inference_mode():
         fast = lite0(pixels, windows).vectors.clone()
-    assert torch.allclose(lite0(pixels, windows).vectors, fast, atol=1e-5)
+    plain = lite0(pixels, windows).vectors
+    assert (plain - fast).norm() / plain.norm() < 1e-5
 
 
 def test_it_is_frozen_but_lets_gradients_through_to_the_picture(lite0, examples):

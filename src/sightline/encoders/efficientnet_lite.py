@@ -7,11 +7,10 @@ convolution, which is what `fold_batch_norms` goes by.
 
 import math
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sightline.encoders.activations import ReLU6
+from sightline.encoders.convolutions import DepthwiseConv2d, SamePadding, through
 from sightline.encoders.network import Network
 
 # Repeats, kernel, stride, expansion, width of EfficientNet-B0 (Tan and Le 2019, table 1).
@@ -29,46 +28,6 @@ _GROUPS = (
 _SCALING = {0: (1.0, 1.0), 1: (1.0, 1.1), 2: (1.1, 1.2)}
 # After which group the grid has its last features at stride 8, 16, 32.
 _STAGE_ENDS = {"stage3": 2, "stage4": 4, "stage5": 6}
-
-
-class SamePadding(nn.Module):
-    """TensorFlow's SAME padding before a strided convolution: one side gets the odd pixel.
-
-    Half a kernel on both sides would shift the grid by a pixel at every stride, and the network
-    was not trained so.
-    """
-
-    def __init__(self, kernel: int, stride: int) -> None:
-        super().__init__()
-        self.kernel, self.stride = kernel, stride
-
-    def forward(self, x: Tensor) -> Tensor:
-        (top, bottom), (left, right) = self._amounts(x.shape[2]), self._amounts(x.shape[3])
-        return F.pad(x, (left, right, top, bottom))
-
-    def _amounts(self, length: int) -> tuple[int, int]:
-        total = max((-(-length // self.stride) - 1) * self.stride + self.kernel - length, 0)
-        return total // 2, total - total // 2
-
-
-class DepthwiseConv2d(nn.Conv2d):
-    """A convolution of each channel by itself, learnt in 32 bits also where autocast is on.
-
-    PyTorch's gradient of it in bfloat16 is slow on a CPU: like this, a step of the trained stages
-    takes little more than half as long (`python benchmarks/encoder_gradient.py`).
-
-    >>> layer = DepthwiseConv2d(2, 2, 1, groups=2)
-    >>> with torch.autocast("cpu", torch.bfloat16):
-    ...     print(layer(torch.ones(1, 2, 1, 1)).dtype)
-    torch.float32
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        on_cpu = input.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-        if not (on_cpu and torch.is_grad_enabled()):
-            return super().forward(input)
-        with torch.autocast("cpu", enabled=False):
-            return super().forward(input.float())
 
 
 class InvertedBottleneck(nn.Module):
@@ -101,10 +60,10 @@ class InvertedBottleneck(nn.Module):
         self._bn2 = nn.BatchNorm2d(outputs, eps=epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self._relu0(self._bn0(self._expand_conv(x))) if self.expands else x
-        y = self._relu1(self._bn1(self._depthwise_conv(self._pad(y))))
-        y = self._bn2(self._project_conv(y))
-        return x + y if self.adds_input else y
+        expand = [self._expand_conv, self._bn0, self._relu0] if self.expands else []
+        depthwise = [self._pad, self._depthwise_conv, self._bn1, self._relu1]
+        project = [self._project_conv, self._bn2]
+        return through(x, [*expand, *depthwise, *project], x if self.adds_input else None)
 
 
 class EfficientNetLite(Network):

@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from sightline.encoders.convolutions import through
+
 
 class Network(nn.Module):
     """A convolutional network whose features can be taken at several stages."""
@@ -16,6 +18,4 @@ class Network(nn.Module):
 
     def stage(self, x: Tensor, name: str) -> Tensor:
         """Features `(B, dim, h, w)` at a stage; nothing beyond it is computed."""
-        for part in self.parts(name):
-            x = part(x)
-        return x
+        return through(x, self.parts(name))

@@ -8,6 +8,7 @@ goes by.
 from torch import Tensor, nn
 
 from sightline.encoders.activations import ReLU
+from sightline.encoders.convolutions import through
 from sightline.encoders.network import Network
 
 _BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
@@ -39,11 +40,10 @@ class Bottleneck(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.relu1(self.bn1(self.conv1(x)))
-        y = self.relu2(self.bn2(self.conv2(y)))
-        y = self.bn3(self.conv3(y))
-        shortcut = x if self.downsample is None else self.downsample(x)
-        return self.relu3(y + shortcut)  # type: ignore[no-any-return]
+        shortcut = x if self.downsample is None else through(x, list(self.downsample))
+        inner = [self.conv1, self.bn1, self.relu1, self.conv2, self.bn2, self.relu2]
+        total: Tensor = self.relu3(through(x, [*inner, self.conv3, self.bn3], shortcut))
+        return total
 
 
 class ResNet(Network):

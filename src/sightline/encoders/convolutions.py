@@ -1,0 +1,162 @@
+"""Convolutions, with the padding before them and the rectifiers after them in the same pass."""
+
+import platform
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeGuard
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import has_torch_function
+
+from sightline.encoders.activations import ReLU, ReLU6
+
+
+class SamePadding(nn.Module):
+    """TensorFlow's SAME padding before a strided convolution: one side gets the odd pixel.
+
+    Half a kernel on both sides would shift the grid by a pixel at every stride, and the network
+    was not trained so.
+    """
+
+    def __init__(self, kernel: int, stride: int) -> None:
+        super().__init__()
+        self.kernel, self.stride = kernel, stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        (top, bottom), (left, right) = self.amounts(x.shape[2]), self.amounts(x.shape[3])
+        return F.pad(x, (left, right, top, bottom))
+
+    def amounts(self, length: int) -> tuple[int, int]:
+        """How many pixels are put before and after a side of that length."""
+        total = max((-(-length // self.stride) - 1) * self.stride + self.kernel - length, 0)
+        return total // 2, total - total // 2
+
+
+class DepthwiseConv2d(nn.Conv2d):
+    """A convolution of each channel by itself, learnt in 32 bits also where autocast is on.
+
+    PyTorch's gradient of it in bfloat16 is slow on a CPU: like this, a step of the trained stages
+    takes little more than half as long (`python benchmarks/encoder_gradient.py`).
+
+    >>> layer = DepthwiseConv2d(2, 2, 1, groups=2)
+    >>> with torch.autocast("cpu", torch.bfloat16):
+    ...     print(layer(torch.ones(1, 2, 1, 1)).dtype)
+    torch.float32
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        on_cpu = input.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+        if not (on_cpu and torch.is_grad_enabled()):
+            return super().forward(input)
+        with torch.autocast("cpu", enabled=False):
+            return super().forward(input.float())
+
+
+def through(x: Tensor, parts: Sequence[nn.Module], added: Tensor | None = None) -> Tensor:
+    """What comes out of parts of a network, one after another, plus what is `added`.
+
+    In `torch.inference_mode()` on an x86 processor, oneDNN pads, convolves, and rectifies or adds
+    in one pass, with weights that it has laid out once. Numbers are the same but for their last
+    bits. Gradients and explanations cannot run in inference mode, so they go part by part.
+
+    >>> through(torch.tensor([-1.0, 2.0]), [nn.ReLU(), nn.Identity()], torch.ones(2))
+    tensor([1., 3.])
+    """
+    if not _can_fuse(x):
+        for part in parts:
+            x = part(x)
+        return x if added is None else x + added
+    rest = deque(part for part in parts if not isinstance(part, nn.Identity))
+    while rest:
+        part = rest.popleft()
+        padding = None
+        if isinstance(part, SamePadding) and rest and _is_plain(rest[0], padded=False):
+            padding, part = part, rest.popleft()
+        if not _is_plain(part):
+            x = part(x)
+            continue
+        rectifier = type(rest.popleft()) if rest and type(rest[0]) in _RECTIFIERS else None
+        weight, margins = _laid_out(part, padding, x)
+        how = (weight, part.bias, margins, part.stride, part.dilation, part.groups)
+        if rectifier is None and not rest and added is not None:
+            total: Tensor = _FUSED.binary(x, added, *how, "add", 1.0, None, [], None)
+            return total
+        x = _FUSED(x, *how, *(_RECTIFIERS[rectifier] if rectifier else ("none", [])), "")
+    return x if added is None else x + added
+
+
+_FUSED: Any = torch.ops.mkldnn._convolution_pointwise
+_RECTIFIERS: dict[type, tuple[str, list[float]]] = {
+    ReLU: ("relu", []),
+    ReLU6: ("hardtanh", [0.0, 6.0]),
+}
+
+
+def _can_fuse(x: Tensor) -> bool:
+    return (
+        torch.is_inference_mode_enabled()
+        and x.device.type == "cpu"
+        and x.dtype == torch.float32
+        and x.numel() > 0
+        and platform.machine() in ("x86_64", "AMD64")
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and not torch.is_autocast_enabled("cpu")
+        and not has_torch_function((x,))
+    )
+
+
+def _is_plain(part: nn.Module, padded: bool = True) -> TypeGuard[nn.Conv2d]:
+    """Whether a part is a convolution with zeros around its input, or with nothing."""
+    return (
+        type(part) in (nn.Conv2d, DepthwiseConv2d)
+        and isinstance(part, nn.Conv2d)
+        and part.padding_mode == "zeros"
+        and not isinstance(part.padding, str)
+        and (padded or (not any(part.padding) and part.dilation == (1, 1)))
+    )
+
+
+class _LaidOut(NamedTuple):
+    """Weights in oneDNN's order of blocks, and what they were made from."""
+
+    weight: Tensor
+    origin: Tensor
+    version: tuple[int, int]
+    zeros: tuple[int, ...]
+
+
+# Beside the modules, not in them: copies, files and other devices have no use for it. One picture
+# alone takes another order than a batch.
+_LAID_OUT: tuple[WeakKeyDictionary[nn.Module, _LaidOut], ...] = (
+    WeakKeyDictionary(),
+    WeakKeyDictionary(),
+)
+
+
+def _laid_out(part: nn.Conv2d, padding: SamePadding | None, x: Tensor) -> tuple[Tensor, Any]:
+    """The weights of a convolution for oneDNN, and how much it is to pad on both sides.
+
+    Where one side gets more, it pads as much on the other, and the kernel begins with zeros.
+    """
+    margins, zeros = part.padding, (0, 0)
+    if padding is not None:
+        (top, bottom), (left, right) = map(padding.amounts, x.shape[2:])
+        margins, zeros = (bottom, right), (bottom - top, right - left)
+    weight = part.weight.detach()
+    if weight.is_inference():  # it could change, and nobody would know
+        return _begun_with(zeros, weight), margins
+    kept = _LAID_OUT[len(x) > 1]
+    known, version = kept.get(part), (part.weight._version, weight.data_ptr())
+    same = known is not None and known.origin is part.weight
+    if known is None or not same or known[2:] != (version, zeros):
+        how = (margins, part.stride, part.dilation, part.groups, list(x.shape))
+        reordered = torch.ops.mkldnn._reorder_convolution_weight(_begun_with(zeros, weight), *how)
+        known = kept[part] = _LaidOut(reordered, part.weight, version, zeros)
+    return known.weight, margins
+
+
+def _begun_with(zeros: tuple[int, ...], weight: Tensor) -> Tensor:
+    return F.pad(weight, (zeros[1], 0, zeros[0], 0)) if any(zeros) else weight
