@@ -7,6 +7,7 @@
 
 The first form compares files-to-table with the encoder's bare forward pass, on one thread, in
 processor time, so that other work on the machine does not count; rounds alternate between the two.
+With `--clock` both have all cores, and time is that of the clock. Jobs are made before.
 The second captions pictures twice: once undisturbed, once killed that many times (SIGKILL, at
 random moments) and started again; it compares the bytes. The third says how much memory a run holds
 as it goes on. The fourth captions with one process, with two, and by Ray with one worker and with
@@ -27,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,9 @@ import torch
 
 import sightline
 from encode import make_pictures
+from sightline.bulk.formats import open_format
 from sightline.bulk.job import Job
+from sightline.bulk.output import Output
 from sightline.bulk.sink import Sink
 from sightline.bulk.sources import PICTURES, open_source
 from sightline.encoders.encoder import Encoder
@@ -45,51 +48,64 @@ from sightline.memory import keep_freed_memory
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def time_bare(encoder: Encoder, pixels: torch.Tensor, batch_size: int) -> float:
-    """Processor seconds of the forward pass alone."""
+def time_bare(
+    encoder: Encoder, pixels: torch.Tensor, batch_size: int, clock: Callable[[], float]
+) -> float:
+    """Seconds of the forward pass alone."""
     windows = torch.tensor([[0.0, 0.0, 1.0, 1.0]]).expand(len(pixels), 4)
-    began = time.process_time()
+    began = clock()
     with torch.inference_mode():
         for part in zip(pixels.split(batch_size), windows.split(batch_size), strict=True):
             encoder(*part)
-    return time.process_time() - began
+    return clock() - began
 
 
-def time_job(captioner: sightline.Captioner, folder: Path, **options: Any) -> float:
-    """Processor seconds from files to a complete table."""
-    with tempfile.TemporaryDirectory() as output:
-        began = time.process_time()
-        sightline.caption_all(
-            folder, Path(output) / "captions.jsonl", captioner=captioner, **options
-        )
-        return time.process_time() - began
+def time_job(job: Job, folder: Path, clock: Callable[[], float]) -> float:
+    """Seconds from files to a complete table, of a job that is made already."""
+    with (
+        tempfile.TemporaryDirectory() as base,
+        Output(open_format(Path(base) / "captions.jsonl")) as output,
+    ):
+        began = clock()
+        job.run(open_source(folder), output)
+        return clock() - began
 
 
 def compare_rates(options: argparse.Namespace) -> None:
-    torch.set_num_threads(1)
+    clock, how = time.process_time, "processor time, one thread"
+    if options.clock:
+        clock, how = time.monotonic, "by the clock, all cores"
+    torch.set_num_threads((os.cpu_count() or 1) if options.clock else 1)
     captioner = load(options.model)
     encoder, size = captioner.encoder, options.batch_size
+    checked = {"check": options.check}
+    jobs = {
+        beam: Job(captioner, size, options={**checked, "beam": beam}, details=False)
+        for beam in options.beam
+    }
     with tempfile.TemporaryDirectory() as base:
         folder = pictures_of(options, Path(base))
         paths = sorted(folder.iterdir())
         pixels = torch.from_numpy(np.stack([encoder.preprocessing.load(p)[0] for p in paths]))
-        time_bare(encoder, pixels[:size], size)  # warm up
+        time_bare(encoder, pixels[:size], size, clock)  # warm up
         bare: list[float] = []
-        jobs: dict[int, list[float]] = {beam: [] for beam in options.beam}
+        seconds: dict[int, list[float]] = {beam: [] for beam in jobs}
         for _ in range(options.rounds):
-            bare.append(time_bare(encoder, pixels, size))
-            for beam, seconds in jobs.items():
-                settings = {"batch_size": size, "check": options.check, "beam": beam}
-                seconds.append(time_job(captioner, folder, **settings))
-    print(f"{encoder.name}, {len(paths)} pictures, processor milliseconds a picture, one thread")
-    print(f"bare forward pass     {1000 * min(bare) / len(paths):6.1f}")
+            bare.append(time_bare(encoder, pixels, size, clock))
+            for beam, job in jobs.items():
+                seconds[beam].append(time_job(job, folder, clock))
+    print(f"{encoder.name}, {len(paths)} pictures, milliseconds a picture, {how}")
+    print_rates(bare, seconds, len(paths))
+
+
+def print_rates(bare: list[float], jobs: dict[int, list[float]], pictures: int) -> None:
+    print(f"bare forward pass     {1000 * min(bare) / pictures:6.1f}")
     for beam, seconds in jobs.items():
         shares = [b / j for b, j in zip(bare, seconds, strict=True)]
         span = f"{min(shares):.0%} to {max(shares):.0%}"
-        milliseconds = 1000 * min(seconds) / len(paths)
         print(
-            f"files to table, beam {beam} {milliseconds:5.1f}   rate of one as a share of the "
-            f"other's: {statistics.median(shares):.1%} ({span})"
+            f"files to table, beam {beam} {1000 * min(seconds) / pictures:5.1f}   rate of one as a "
+            f"share of the other's: {statistics.median(shares):.1%} ({span})"
         )
 
 
@@ -262,10 +278,13 @@ def with_ray(folder: Path, options: argparse.Namespace, workers: int) -> Speed:
     pool = _Pool(Cluster(captioners=workers, decoders=1), job, attention=False)
     moments: list[Moment] = []
     done = 0
-    for rows, _, _ in pool.run(list(_batches(items, options.batch_size))):
+    delivered: set[int] = set()  # the workers that have begun
+    for rows, _, _, worker in pool.run(list(_batches(items, options.batch_size))):
         done += len(rows)
-        moments.append(Moment(done, time.monotonic(), processor_seconds()))
-    return Speed.between(moments[workers - 1], moments[-1])
+        delivered.add(worker)
+        if len(delivered) == workers:
+            moments.append(Moment(done, time.monotonic(), processor_seconds()))
+    return Speed.between(moments[0], moments[-1])
 
 
 def processor_seconds() -> float:
@@ -296,6 +315,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--model", type=Path, help="Default: the bundled captioner.")
     parser.add_argument("--source", type=Path, help="A folder of pictures. Default: made ones.")
+    parser.add_argument("--clock", action="store_true", help="Compare by the clock, on all cores.")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--kills", type=int, default=0)
     form.add_argument("--memory", action="store_true")

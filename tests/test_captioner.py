@@ -83,6 +83,9 @@ def test_without_details_captions_are_the_same(
         for word, described in zip(plain[0].words, rich[0].words, strict=True):
             assert word.log_probability == pytest.approx(described.log_probability, abs=1e-5)
             assert (word.alternatives, word.attention, word.signals) == ((), (), {})
+            assert word.ids == described.ids
+        assert (plain[0].boxes, len(plain)) == ((), len(rich))
+        assert plain[0].log_probability == rich[0].log_probability
 
 
 def test_a_caption_is_plain_json_and_the_same_after_loading_again(

@@ -8,6 +8,7 @@ the same paths on every machine.
 """
 
 import json
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterator
@@ -93,7 +94,8 @@ class Captions:
         records = self.job.caption(pickle.loads(row["pictures"]))
         marked = sum(record.is_marked for record in records)
         rows = [record.row(self.attention) for record in records]
-        return {"rows": json.dumps(rows), "failures": row["failures"], "marked": marked}
+        done = {"rows": json.dumps(rows), "failures": row["failures"], "marked": marked}
+        return {**done, "worker": os.getpid()}
 
 
 def caption_on_ray(
@@ -118,7 +120,7 @@ def caption_on_ray(
 
         part = _Part(sink)
         for wave in _waves(pending(source, sink, skip), job.batch_size):
-            for rows, failures, marked in pool.run(wave):
+            for rows, failures, marked, _ in pool.run(wave):
                 part.add(rows, failures)
                 summary.captioned += len(rows)
                 summary.failed += len(failures)
@@ -199,8 +201,8 @@ class _Pool:
         checkpoint = str(job.captioner.checkpoint.resolve())
         self.given = (checkpoint, job.avoid_unsupported, attention, job.options)
 
-    def run(self, wave: list[_Pending]) -> Iterator[tuple[list[Row], list[Failure], int]]:
-        """Rows, failures and the number of marked captions of each batch, as they are done."""
+    def run(self, wave: list[_Pending]) -> Iterator[tuple[list[Row], list[Failure], int, int]]:
+        """Of each batch, as they are done: rows, failures, how many are marked, and whose it is."""
         from ray import data
 
         context = data.DataContext.get_current()
@@ -224,4 +226,4 @@ class _Pool:
             failures = [
                 Failure(f["path"], f["kind"], f["error"]) for f in json.loads(row["failures"])
             ]
-            yield json.loads(row["rows"]), failures, int(row["marked"])
+            yield json.loads(row["rows"]), failures, int(row["marked"]), int(row["worker"])

@@ -1,5 +1,6 @@
 """From word ids to captions: each word with its probability, its alternatives and its attention."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -29,10 +30,8 @@ def describe_captions(
     words then have the log-probabilities that the search kept, and nothing else.
     """
     if alternatives is None:
-        assert hypotheses.word_log_probs is not None
-        details = WordDetails.of_log_probs(hypotheses.word_log_probs).cpu()
-    else:
-        details = describe_words(model, memory, hypotheses.tokens, alternatives).cpu()
+        return _undescribed(vocabulary, hypotheses, pictures)
+    details = describe_words(model, memory, hypotheses.tokens, alternatives).cpu()
     tokens = hypotheses.tokens.tolist()
     captions = []
     for b, picture in enumerate(pictures):
@@ -56,6 +55,28 @@ def describe_captions(
     return captions
 
 
+def _undescribed(
+    vocabulary: Vocabulary, hypotheses: Hypotheses, pictures: Sequence[Image]
+) -> list[list[Caption]]:
+    """Captions of what a search kept alone: they have no attention, and so no boxes."""
+    assert hypotheses.word_log_probs is not None
+    of_pictures: list[list[Caption]] = [[] for _ in pictures]
+    columns = (hypotheses.tokens, hypotheses.word_log_probs, hypotheses.log_probs)
+    parts = (column.tolist() for column in (*columns, hypotheses.scores))
+    for captions, picture, *rows in zip(of_pictures, pictures, *parts, strict=True):
+        for tokens, of_words, log_prob, score in zip(*rows, strict=True):
+            if not math.isfinite(score):  # fewer captions are possible than were asked for
+                continue
+            ids = [token for token in tokens if token not in (END, PAD)]
+            words = tuple(
+                Word(text, sum(of_words[start:stop]), (), (), ids=tuple(ids[start:stop]))
+                for text, start, stop in vocabulary.spans(ids)
+            )
+            text = vocabulary.decode(tokens)
+            captions.append(Caption(text, words, log_prob, score, (), picture))
+    return of_pictures
+
+
 def _words(
     vocabulary: Vocabulary,
     details: WordDetails,
@@ -70,7 +91,6 @@ def _words(
     """
     ids = [token for token in tokens if token not in (END, PAD)]
     alternatives, log_probs = details.alternatives[row], details.alternative_log_probs[row]
-    looked_at = visible[: details.attention.shape[-1]]  # nothing, where attention is not known
     return tuple(
         Word(
             text=text,
@@ -82,7 +102,7 @@ def _words(
                 )
                 if alternative != ids[start]
             ),
-            attention=tuple(details.attention[row][start:stop].mean(0)[looked_at].tolist()),
+            attention=tuple(details.attention[row][start:stop].mean(0)[visible].tolist()),
             signals={
                 name: float(signal[row][start:stop].mean())
                 for name, signal in details.signals.items()

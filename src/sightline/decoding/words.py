@@ -19,12 +19,6 @@ class WordDetails(NamedTuple):
     attention: Tensor  # (B, N, T, L)
     signals: dict[str, Tensor]  # (B, N, T)
 
-    @classmethod
-    def of_log_probs(cls, log_probs: Tensor) -> "WordDetails":
-        """Of words of which nothing but the log-probabilities `(B, N, T)` is known."""
-        none = log_probs.new_empty(*log_probs.shape, 0)
-        return cls(log_probs, none.long(), none, none, {})
-
     def cpu(self) -> "WordDetails":
         """The same, to be read number by number."""
         signals = {name: signal.cpu() for name, signal in self.signals.items()}
