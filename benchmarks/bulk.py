@@ -46,6 +46,7 @@ from sightline.encoders.encoder import Encoder
 from sightline.memory import keep_freed_memory
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_USED: dict[int, int] = {}  # ticks of each process that takes part; of one that ended, the last seen
 
 
 def time_bare(
@@ -278,13 +279,18 @@ def with_ray(folder: Path, options: argparse.Namespace, workers: int) -> Speed:
     pool = _Pool(Cluster(captioners=workers, decoders=1), job, attention=False)
     moments: list[Moment] = []
     done = 0
-    delivered: set[int] = set()  # the workers that have begun
+    last: dict[int, int] = {}  # of each worker, which delivery was its last
+    begin = 0
     for rows, _, _, worker in pool.run(list(_batches(items, options.batch_size))):
         done += len(rows)
-        delivered.add(worker)
-        if len(delivered) == workers:
-            moments.append(Moment(done, time.monotonic(), processor_seconds()))
-    return Speed.between(moments[0], moments[-1])
+        moments.append(Moment(done, time.monotonic(), processor_seconds()))
+        begin = begin if worker in last else len(moments) - 1
+        last[worker] = len(moments) - 1
+    # From when the last of them delivers its first batch until one of them is done.
+    end = min(last.values())
+    if len(last) < workers or end <= begin:
+        raise SystemExit("too few pictures: not all workers were at work together; take more")
+    return Speed.between(moments[begin], moments[end])
 
 
 def processor_seconds() -> float:
@@ -303,7 +309,8 @@ def processor_seconds() -> float:
     family = {os.getpid()}
     while more := {p for p, parent in parents.items() if parent in family} - family:
         family |= more
-    return sum(ticks.get(process, 0) for process in family) / _TICKS
+    _USED.update({process: ticks[process] for process in family & ticks.keys()})
+    return sum(_USED.values()) / _TICKS
 
 
 def main() -> None:
