@@ -46,7 +46,8 @@ from sightline.encoders.encoder import Encoder
 from sightline.memory import keep_freed_memory
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_USED: dict[int, int] = {}  # ticks of each process that takes part; of one that ended, the last seen
+# Ticks of each process that takes part; of one that has ended, the last that were seen.
+_USED: dict[int, int] = {}
 
 
 def time_bare(
