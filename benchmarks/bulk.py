@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -272,17 +272,16 @@ def deliveries(paths: list[Path], model: Path | None, batch_size: int) -> list[M
 
 
 def with_ray(folder: Path, options: argparse.Namespace, workers: int) -> Speed:
-    from sightline.bulk.items import Item
-    from sightline.bulk.ray_engine import Cluster, _batches, _Pool
+    from sightline.bulk.ray_engine import Cluster, _Pool, _waves
 
     job = Job(load(options.model), options.batch_size, details=False)
-    items: Iterator[Item] = iter(open_source(folder))
+    (wave,) = _waves(iter(open_source(folder)), options.batch_size)
     pool = _Pool(Cluster(captioners=workers, decoders=1), job, attention=False)
     moments: list[Moment] = []
     done = 0
     last: dict[int, int] = {}  # of each worker, which delivery was its last
     begin = 0
-    for rows, _, _, worker in pool.run(list(_batches(items, options.batch_size))):
+    for rows, _, _, worker in pool.run(wave):
         done += len(rows)
         moments.append(Moment(done, time.monotonic(), processor_seconds()))
         begin = begin if worker in last else len(moments) - 1
