@@ -52,6 +52,8 @@ class DeviceMode(TorchDispatchMode):
         """Where a tensor is said to be."""
         while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             tensor = torch._C._functorch.get_unwrapped(tensor)
+        if tensor.is_mkldnn:  # weights that oneDNN has laid out, for processors alone
+            return HOST
         return ACCELERATOR if tensor.untyped_storage()._cdata in self._storages else HOST
 
     def move(self, tensor: Tensor, device: torch.device) -> Tensor:

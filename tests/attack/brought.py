@@ -132,7 +132,7 @@ def _existing(file: Path) -> None:
 def _all(file: Path) -> None:
     for item in open_source(file):
         assert item.name
-        if item.url is None:
+        if isinstance(item, Item) and item.url is None:
             open_picture(item.read(), reduced_to=64)
 
 

@@ -56,7 +56,10 @@ def test_what_words_are_pulled_back_to_is_what_each_has(both: Encoder) -> None:
     c = torch.randn(2, 1, 4, both.dim)
 
     def multipliers(encoder: Encoder, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        targets: Any = SimpleNamespace(encoder=encoder, x=x)
+        with torch.no_grad():
+            vectors = encoder.vectors(x)
+        regions = SimpleNamespace(vectors=vectors, mask=torch.ones(vectors.shape[:2]) > 0)
+        targets: Any = SimpleNamespace(encoder=encoder, x=x, regions=regions)
         return backward_to_pixels(targets, c, LRPMode(1))
 
     first, second = both.parts

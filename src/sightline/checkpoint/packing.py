@@ -68,7 +68,12 @@ def _make(config: dict[str, Any]) -> list[Any]:
 
 
 def mean_of(modules: Sequence[Module]) -> Module:
-    """The first of them, with the mean weights of all; what it counts stays its own."""
+    """The first of them, with the mean weights of all; what it counts stays its own.
+
+    One alone stays as it is, to the bit: a mean would make 0.0 of -0.0.
+    """
+    if len(modules) == 1:
+        return modules[0]
     states = [module.state_dict() for module in modules]
     means = {
         name: torch.stack([state[name] for state in states]).mean(0)

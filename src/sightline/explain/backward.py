@@ -158,7 +158,7 @@ def require_same(
     The tolerance is relative to the largest number `among` which it stands.
 
     >>> own = torch.tensor([1.0, 2.0])
-    >>> require_same("Network", torch.tensor([1.0, 3.0]), own, own, 0.1)
+    >>> require_same("Network", torch.tensor([1.0, 3.0]), own, own, 0.1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     sightline.errors.NotApplicableError: Network: what would be explained is 50 % off ...
     """

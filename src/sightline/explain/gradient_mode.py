@@ -55,7 +55,7 @@ def attend(
 def refusing_in_place(name: str) -> Iterator[None]:
     """Turns what torch says of tensors changed in place into a refusal; other errors are bugs.
 
-    >>> with refusing_in_place("add_"):
+    >>> with refusing_in_place("add_"):  # doctest: +ELLIPSIS
     ...     torch.ones(1, requires_grad=True).add_(1)
     Traceback (most recent call last):
     sightline.errors.NotApplicableError: 'add_' meets numbers that this captioner changes in ...
