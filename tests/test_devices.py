@@ -26,6 +26,7 @@ from sightline.decoding.beam import BeamOptions, beam_search
 from sightline.decoding.constraints import Constraints
 from sightline.decoding.stepwise import SampleOptions, greedy, sample
 from sightline.devices import choose_device
+from sightline.encoders import convolutions
 from sightline.errors import ConfigError
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.support import fit_support
@@ -175,7 +176,11 @@ def test_captions_are_those_of_the_cpu(fitted_checkpoint: Path, examples: Path) 
 
 @pytest.mark.usefixtures("fastest")
 @pytest.mark.parametrize("method", FOR_EVERY_CAPTIONER)
-def test_explanations_are_those_of_the_cpu(checkpoint: Path, examples: Path, method: str) -> None:
+def test_explanations_are_those_of_the_cpu(
+    checkpoint: Path, examples: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Part by part, as on an accelerator: LRP of an untrained captioner makes much of last bits.
+    monkeypatch.setattr(convolutions, "_can_fuse", lambda x: False)
     there, here = (
         Captioner.load(checkpoint, device=device).explain(
             [examples / "cat.jpg", examples / "coffee.jpg"],
