@@ -29,10 +29,10 @@ def part_by_part(x, parts, added=None):
         return through(x, parts, added)
 
 
-def assert_same(one, other):
+def assert_same(one, other, tolerance=1e-5):
     assert one.shape == other.shape
     assert 0 < other.norm() < float("inf")  # (random weights make small numbers)
-    assert (one - other).norm() / other.norm() < 1e-5
+    assert (one - other).norm() / other.norm() < tolerance
 
 
 @pytest.mark.parametrize("size", [64, 65, 66, 67])  # paddings with and without an odd pixel
@@ -72,6 +72,36 @@ def test_neither_padding_nor_rectifier_nor_sum_passes_over_the_features_again(mo
     with torch.inference_mode():
         assert_same(through(x, parts, added), expected)
     assert torch.equal(added, kept)
+
+
+@pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="no bfloat16 in oneDNN here"
+)
+def test_so_it_is_under_autocast_in_bfloat16(monkeypatch):
+    torch.manual_seed(0)
+    padded = [SamePadding(3, 2), DepthwiseConv2d(8, 8, 3, 2, groups=8), ReLU6()]
+    parts = [nn.Conv2d(8, 8, 1), *padded, nn.Conv2d(8, 8, 1)]
+    x, added = 4 * torch.randn(2, 8, 10, 10), torch.randn(2, 8, 5, 5)
+    expected = part_by_part(x, parts, added)
+    with torch.autocast("cpu", torch.bfloat16):
+        in_parts = part_by_part(x, parts, added)
+        for kind in (SamePadding, ReLU6, nn.Conv2d, DepthwiseConv2d):
+            monkeypatch.setattr(kind, "forward", refuse)
+        with torch.inference_mode():
+            fused = through(x, parts, added)
+            assert fused.dtype == torch.bfloat16
+            assert torch.equal(through(x.bfloat16(), parts, added), fused)
+    assert_same(fused, expected, 0.02)
+    assert_same(fused, in_parts, 0.02)
+    with torch.inference_mode():  # weights laid out for one format are not taken for another
+        assert_same(through(x, parts, added), expected)
+
+
+def test_half_precision_goes_part_by_part():
+    torch.manual_seed(0)
+    parts, x = [nn.Conv2d(8, 8, 3).bfloat16(), ReLU()], torch.randn(2, 8, 10, 10).bfloat16()
+    with torch.inference_mode():
+        assert torch.equal(through(x, parts), part_by_part(x, parts))
 
 
 def test_changed_weights_are_noticed():

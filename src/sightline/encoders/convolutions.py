@@ -59,8 +59,9 @@ def through(x: Tensor, parts: Sequence[nn.Module], added: Tensor | None = None) 
     """What comes out of parts of a network, one after another, plus what is `added`.
 
     In `torch.inference_mode()` on an x86 processor, oneDNN pads, convolves, and rectifies or adds
-    in one pass, with weights that it has laid out once. Numbers are the same but for their last
-    bits. Gradients and explanations cannot run in inference mode, so they go part by part.
+    in one pass, with weights that it has laid out once, in 32 bits or, under autocast, in
+    bfloat16. Numbers are the same but for their last bits. Gradients and explanations cannot run
+    in inference mode, so they go part by part.
 
     >>> through(torch.tensor([-1.0, 2.0]), [nn.ReLU(), nn.Identity()], torch.ones(2))
     tensor([1., 3.])
@@ -69,6 +70,8 @@ def through(x: Tensor, parts: Sequence[nn.Module], added: Tensor | None = None) 
         for part in parts:
             x = part(x)
         return x if added is None else x + added
+    if torch.is_autocast_enabled("cpu"):
+        x, added = x.bfloat16(), None if added is None else added.bfloat16()
     rest = deque(part for part in parts if not isinstance(part, nn.Identity))
     while rest:
         part = rest.popleft()
@@ -80,7 +83,8 @@ def through(x: Tensor, parts: Sequence[nn.Module], added: Tensor | None = None) 
             continue
         rectifier = type(rest.popleft()) if rest and type(rest[0]) in _RECTIFIERS else None
         weight, margins = _laid_out(part, padding, x)
-        how = (weight, part.bias, margins, part.stride, part.dilation, part.groups)
+        bias = None if part.bias is None else part.bias.to(x.dtype)
+        how = (weight, bias, margins, part.stride, part.dilation, part.groups)
         if rectifier is None and not rest and added is not None:
             total: Tensor = _FUSED.binary(x, added, *how, "add", 1.0, None, [], None)
             return total
@@ -99,12 +103,22 @@ def _can_fuse(x: Tensor) -> bool:
     return (
         torch.is_inference_mode_enabled()
         and x.device.type == "cpu"
-        and x.dtype == torch.float32
         and x.numel() > 0
         and platform.machine() in ("x86_64", "AMD64")
         and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        and not torch.is_autocast_enabled("cpu")
+        and _has_numbers(x)
         and not has_torch_function((x,))
+    )
+
+
+def _has_numbers(x: Tensor) -> bool:
+    """Whether oneDNN computes in the number format that `x` has, or that autocast gives it."""
+    if not torch.is_autocast_enabled("cpu"):
+        return x.dtype == torch.float32
+    return (
+        x.dtype in (torch.float32, torch.bfloat16)
+        and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     )
 
 
@@ -124,7 +138,7 @@ class _LaidOut(NamedTuple):
 
     weight: Tensor
     origin: Tensor
-    version: tuple[int, int]
+    version: tuple[int, int, torch.dtype]
     zeros: tuple[int, ...]
 
 
@@ -147,13 +161,14 @@ def _laid_out(part: nn.Conv2d, padding: SamePadding | None, x: Tensor) -> tuple[
         margins, zeros = (bottom, right), (bottom - top, right - left)
     weight = part.weight.detach()
     if weight.is_inference():  # it could change, and nobody would know
-        return _begun_with(zeros, weight), margins
+        return _begun_with(zeros, weight).to(x.dtype), margins
     kept = _LAID_OUT[len(x) > 1]
-    known, version = kept.get(part), (part.weight._version, weight.data_ptr())
+    known, version = kept.get(part), (part.weight._version, weight.data_ptr(), x.dtype)
     same = known is not None and known.origin is part.weight
     if known is None or not same or known[2:] != (version, zeros):
         how = (margins, part.stride, part.dilation, part.groups, list(x.shape))
-        reordered = torch.ops.mkldnn._reorder_convolution_weight(_begun_with(zeros, weight), *how)
+        begun = _begun_with(zeros, weight).to(x.dtype)
+        reordered = torch.ops.mkldnn._reorder_convolution_weight(begun, *how)
         known = kept[part] = _LaidOut(reordered, part.weight, version, zeros)
     return known.weight, margins
 
