@@ -7,7 +7,13 @@ import torch
 
 import sightline
 from sightline.explain.attention import attention
-from sightline.explain.lrp.contrastive import _accent, _average, _spread, contrastive_lrp
+from sightline.explain.lrp.contrastive import (
+    _accent,
+    _average,
+    _common,
+    _spread,
+    contrastive_lrp,
+)
 from sightline.explain.lrp.method import lrp
 from sightline.explain.lrp.mode import LRPMode
 from sightline.explain.targets import Targets
@@ -28,6 +34,11 @@ def pictured(checkpoint, examples):
         captioner.encoder,
         captioner.encoder.normalise(pixels),
     )
+
+
+@pytest.fixture
+def nothing_in_common(monkeypatch):
+    monkeypatch.setattr("sightline.explain.lrp.contrastive.COMMON", 0.0)
 
 
 def test_the_map_adds_up_to_what_previous_words_do_not_claim(pictured):
@@ -51,9 +62,10 @@ def test_the_map_adds_up_to_what_previous_words_do_not_claim(pictured):
         torch.testing.assert_close(shown[0, n], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.usefixtures("nothing_in_common")
 def test_regions_are_weighed_by_evidence_and_the_square_of_the_share(pictured, monkeypatch):
     """The second word, after the first: (E s²)², where no pixel stands out."""
-    monkeypatch.setattr("sightline.explain.lrp.contrastive._accent", lambda *_: torch.ones(1, 4, 4))
+    monkeypatch.setattr("sightline.explain.lrp.contrastive._common", lambda *_: torch.ones(1, 4, 4))
     words = replace(pictured, places=torch.tensor([[0, 2]]), words=torch.tensor([[4, 7]]))
     regions = lrp(words).regions[0]
     first, second = regions.clamp(min=0) * attention(words).regions[0]
@@ -69,6 +81,21 @@ def test_regions_are_weighed_by_evidence_and_the_square_of_the_share(pictured, m
     torch.testing.assert_close(shown.flatten(), expected, rtol=1e-4, atol=1e-6)
 
 
+def test_a_twentieth_of_what_supports_a_word_lies_where_all_words_rest(pictured, monkeypatch):
+    def supporting(targets, epsilon):
+        relevance = lrp(targets, epsilon)
+        return relevance._replace(regions=relevance.regions.abs())
+
+    monkeypatch.setattr("sightline.explain.lrp.contrastive.lrp", supporting)
+    shown = contrastive_lrp(pictured).pixels
+    monkeypatch.setattr("sightline.explain.lrp.contrastive.COMMON", 0.0)
+    own = contrastive_lrp(pictured).pixels
+    common = _common(pictured, None)[:, None]
+    for_any_word = own.sum((2, 3), keepdim=True) * common / common.sum()
+    torch.testing.assert_close(shown, 0.95 * own + 0.05 * for_any_word)
+
+
+@pytest.mark.usefixtures("nothing_in_common")
 def test_a_region_without_relevance_of_its_own_shows_nothing(pictured):
     contrastive = contrastive_lrp(pictured)
     grid = contrastive.regions[0].view(3, 4, 4)
@@ -146,9 +173,11 @@ def test_pixels_stand_out_by_what_the_squares_of_features_rest_on(pictured):
     assert (relevance >= 0).all()
     nearby = _average(relevance, 64, 64)  # four of four regions
     expected = relevance / (nearby + 1e-3 * relevance.mean())
-    torch.testing.assert_close(_accent(pictured, None), expected)
+    torch.testing.assert_close(_common(pictured, None), relevance)
+    torch.testing.assert_close(_accent(relevance, (4, 4)), expected)
 
 
+@pytest.mark.usefixtures("nothing_in_common")
 def test_a_map_is_where_the_captioner_looked(pictured, monkeypatch):
     regions = lrp(pictured).regions[0, 0]
     chosen = int(regions.argmax())

@@ -1,5 +1,6 @@
 """LRP whose pixels keep the word: what the caption's previous words claim is not shown again."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -15,6 +16,7 @@ from sightline.explain.targets import Targets
 from sightline.explain.upsampling import interpolate
 
 NEIGHBOURHOOD = 4  # regions across: where a pixel's relevance is compared with that of others
+COMMON = 0.05  # the share of a map that lies where the encoder's features rest, for any word
 
 
 def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attribution:
@@ -24,16 +26,18 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     that stands out. So regions decide how much a place has, and the αβ-rule decides within a
     neighbourhood alone, for all words alike:
 
-        map = A^1.5 (E s²)²,   E = R⁺ α,   s = e / (e + Σ e of previous words),   e = E / Σ E
+        map = 0.95 A^1.5 (E s²)² + 0.05 P,   each of the two terms divided by its sum
+        E = R⁺ α,   s = e / (e + Σ e of previous words),   e = E / Σ E
 
     R is the relevance of regions and α the attention to them: what speaks for the word, where the
     captioner looked for it. The share s of a region is what the word has of it, if previous words
     are asked as well (Gu et al. 2018 contrast classes in this way). Later words are not asked: no
     word is explained by them. A = P / mean of P nearby says which pixels the encoder's features
     rest on: P is the relevance of pixels for the squares of all features. So the encoder is passed
-    through once for a picture, not once for each of its words. What speaks against the word is
-    treated alike, but for α and s. The powers and the neighbourhood were chosen on Flickr8k's train
-    and dev splits, from which the captioner had not learnt (docs/localisation.md).
+    through once for a picture, not once for each of its words. P itself has a small share, for it
+    orders the places that the product leaves at nearly nothing. What speaks against the word is
+    treated alike, but for α, s and that share. The numbers were chosen on Flickr8k's train and dev
+    splits, from which the captioner had not learnt (docs/localisation.md).
 
     Regions and words have the relevance of `lrp`. The map adds up to the relevance of the regions
     without what previous words claim of it; that part is what `encoder` accounts for.
@@ -49,10 +53,14 @@ def contrastive_lrp(targets: Targets, epsilon: float | None = None) -> Attributi
     parts = {name: part for name, part in relevance._asdict().items() if part is not None}
     plain = relevance._replace(**{name: part[:, :asked] for name, part in parts.items()})
     supporting, opposing = plain.regions.clamp(min=0), (-plain.regions).clamp(min=0)
-    accent, on_grid = _accent(targets, epsilon), targets.encoder.on_grid
-    pixels = _spread(
-        accent, on_grid(evidence[:, :asked] * shares.square()), (supporting * shares).sum(-1)
-    ) - _spread(accent, on_grid(opposing), opposing.sum(-1))
+    on_grid = targets.encoder.on_grid
+    common = _common(targets, epsilon)
+    accent = _accent(common, on_grid(targets.regions.mask).shape[1:])
+    total = (supporting * shares).sum(-1)
+    own = _spread(accent, on_grid(evidence[:, :asked] * shares.square()), (1 - COMMON) * total)
+    for_any_word = _normalised(common.flatten(1)).view_as(common)[:, None]
+    supported = own + COMMON * total[..., None, None] * for_any_word
+    pixels = supported - _spread(accent, on_grid(opposing), opposing.sum(-1))
     return plain._replace(pixels=pixels, encoder=plain.regions.sum(-1) - pixels.sum((2, 3)))
 
 
@@ -92,19 +100,22 @@ def _normalised(supporting: Tensor) -> Tensor:
     return supporting / supporting.sum(-1, keepdim=True).clamp(min=1e-30)
 
 
-def _accent(targets: Targets, epsilon: float | None) -> Tensor:
-    """How much pixels `(B, h, w)` stand out of their neighbourhood, to the encoder."""
-    assert targets.encoder is not None
+def _common(targets: Targets, epsilon: float | None) -> Tensor:
+    """What pixels `(B, h, w)` the encoder's features rest on: their positive relevance."""
     assert targets.x is not None
     mode = LRPMode(epsilon=targets.model.lrp_epsilon if epsilon is None else epsilon)
     c = backward_to_pixels(targets, targets.regions.vectors[None], mode)[0]
-    positive = (c * targets.x).sum(1).clamp(min=0)
-    _, height, width = positive.shape
-    _, rows, columns = targets.encoder.on_grid(targets.regions.mask).shape
-    nearby = _average(positive, NEIGHBOURHOOD * height // rows, NEIGHBOURHOOD * width // columns)
+    return (c * targets.x).sum(1).clamp(min=0)
+
+
+def _accent(relevance: Tensor, grid: Sequence[int]) -> Tensor:
+    """How much pixels `(B, h, w)` stand out of their neighbourhood, on a grid of regions."""
+    _, height, width = relevance.shape
+    rows, columns = grid
+    nearby = _average(relevance, NEIGHBOURHOOD * height // rows, NEIGHBOURHOOD * width // columns)
     # Where there is nearly nothing, nothing stands out.
-    floor = 1e-3 * positive.mean((1, 2), keepdim=True)
-    return positive / (nearby + floor).clamp(min=1e-30)
+    floor = 1e-3 * relevance.mean((1, 2), keepdim=True)
+    return relevance / (nearby + floor).clamp(min=1e-30)
 
 
 def _spread(accent: Tensor, evidence: Tensor, totals: Tensor) -> Tensor:
