@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from matplotlib.axes import Axes
+from PIL import Image
 
 from sightline.cli.experiment import command
 from sightline.errors import ConfigError
 from sightline.experiments import paper0_figure2, paper0_figure6, paper3_figure2
 from sightline.experiments.experiment import Subject
+from sightline.experiments.gallery import keep_picture
 from sightline.experiments.options import NoOptions
 from sightline.experiments.transformer_words import CaptionAttention, gradient_importance
 from sightline.models.registry import create_model
@@ -123,6 +126,25 @@ def test_heads_of_the_encoder_and_of_the_words(plain, tmp_path):
     assert all(0 < row["spread"]["mean"] <= 1 for row in data["rows"])
     assert "| transformer-0 | self | 1 | 1 | " in table
     assert "above_area" in data
+
+
+def test_the_figure_of_heads_has_as_many_pictures_as_asked_for():
+    def record(picture):
+        weights = [[[0.5, 0.5]]]  # of a layer, a head, and two regions
+        kept = {"picture": picture, "self": [[0.5]], "inter": [[0.5]], "above": []}
+        boxes = [[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 1.0, 1.0]]
+        drawn = {"words": ["dog"], "inter": weights[0], "self": weights, "boxes": boxes}
+        image = keep_picture(Image.new("RGB", (20, 10)))
+        return {"run": "r", **kept, "shown": {"image": image, **drawn}}
+
+    def titles(*records):
+        figure = paper3_figure2.conclude(records, paper3_figure2.Options()).figure
+        return [panel.get_title() for panel in figure.findobj(Axes) if panel.get_title()]
+
+    one = ["picture", "self 1.1", "dog"]
+    assert titles(record("a")) == one
+    assert titles(record("a"), record("b")) == one + one
+    assert titles({key: value for key, value in record("a").items() if key != "shown"}) == []
 
 
 def test_inter_attention_is_held_against_the_area_of_the_box():

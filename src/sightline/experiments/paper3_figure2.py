@@ -1,8 +1,8 @@
 """Paper 3, figures 1 and 2: self-attention of the encoder and inter-attention, by layer and head.
 
-The figure shows one picture: how all regions look at each other, and where the words look. The
-table says, over all pictures, how far each head spreads: the entropy of its weights, as a share of
-that of looking everywhere alike.
+The figure shows pictures: how regions look at each other, and where the words look. The table says,
+over all pictures, how far each head spreads: the entropy of its weights, as a share of that of
+looking everywhere alike.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,29 +20,31 @@ from sightline.experiments.captioned import by_run, caption_of, every_picture, o
 from sightline.experiments.claims import Answer, Claim, decide_all, not_kept
 from sightline.experiments.estimate import Estimate, estimate, rows_to_json, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
-from sightline.experiments.gallery import keep_picture, kept_picture
+from sightline.experiments.gallery import keep_picture, kept_picture, no_pictures
 from sightline.experiments.grounded import attention_inside
+from sightline.experiments.options import GalleryOptions
 from sightline.experiments.transformer_words import require_transformer
 from sightline.text.vocabulary import START
 
 
 @dataclass(frozen=True)
-class Options:
-    """Which picture and which region the figure shows."""
+class Options(GalleryOptions):
+    """How many pictures of the first run are drawn, and which region looks at the others."""
 
+    shown: int = 1
     region: int = 0  # the query of self-attention, counted row by row
 
 
 def tasks(subjects: Sequence[Subject], options: Options) -> Iterator[Task]:
     return every_picture(
         subjects,
-        lambda subject, image, number: _measure(subject, image, options, whole=number == 0),
+        lambda subject, image, number: _measure(subject, image, options, number < options.shown),
     )
 
 
 @torch.no_grad()
 def _measure(subject: Subject, image: CaptionedImage, options: Options, whole: bool) -> Record:
-    """Spreads `[layer][head]`; of the picture that is drawn, the weights as well."""
+    """Spreads `[layer][head]`; of a picture that is drawn, the weights as well."""
     captioner = subject.captioner
     model = require_transformer(captioner)
     picture, caption = caption_of(captioner, image)
@@ -102,7 +104,7 @@ def conclude(records: Sequence[Record], options: Options) -> Findings:
             for row in rows
         ],
     )
-    figure = _draw(next(r["shown"] for r in records if "shown" in r))
+    figure = _draw([r["shown"] for r in records if "shown" in r and r["run"] == rows[0]["run"]])
     above = {run: _above(of_run).to_json() for run, of_run in by_run(records).items()}
     return Findings(table, figure, {"rows": rows_to_json(rows), "above_area": above})
 
@@ -113,30 +115,40 @@ def _above(records: Sequence[Record]) -> Estimate:
     return estimate([value for _, value in words], [picture for picture, _ in words])
 
 
-def _draw(shown: dict[str, Any]) -> Any:
-    """Self-attention of one region above, a row for each layer; words below."""
+def _draw(shown: Sequence[dict[str, Any]]) -> Any:
+    """Of each picture: self-attention of one region, by layer and head, and then of its words."""
     from matplotlib.figure import Figure
 
-    image = kept_picture(shown["image"])
-    maps = [
+    if not shown:
+        return no_pictures("no picture was to be drawn")
+    across = 6
+    every = [_maps(of_picture) for of_picture in shown]
+    down = [-(-(len(maps) + 1) // across) for maps in every]
+    figure = Figure(figsize=(1.6 * across, 1.8 * sum(down)), layout="constrained")
+    parts = figure.subfigures(len(shown), height_ratios=down, squeeze=False)[:, 0]
+    for part, of_picture, maps, rows in zip(parts, shown, every, down, strict=True):
+        image = kept_picture(of_picture["image"])
+        panels = part.subplots(rows, across, squeeze=False).ravel()
+        for panel in panels:
+            panel.axis("off")
+        panels[0].imshow(image)
+        panels[0].set_title("picture", fontsize=8)
+        for panel, (title, weights) in zip(panels[1:], maps, strict=False):
+            panel.imshow(image)
+            laid_out = _lay_out(weights, of_picture["boxes"], image.shape[:2])
+            panel.imshow(laid_out, cmap="inferno", alpha=0.65)
+            panel.set_title(title, fontsize=8)
+    return figure
+
+
+def _maps(shown: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Weights of regions, and what they are called."""
+    own = [
         (f"self {layer + 1}.{head + 1}", weights)
         for layer, heads in enumerate(shown["self"])
         for head, weights in enumerate(heads)
     ]
-    maps += list(zip(shown["words"], shown["inter"], strict=True))
-    across = 6
-    down = -(-(len(maps) + 1) // across)
-    figure = Figure(figsize=(1.6 * across, 1.8 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for panel in panels:
-        panel.axis("off")
-    panels[0].imshow(image)
-    panels[0].set_title("picture", fontsize=8)
-    for panel, (title, weights) in zip(panels[1:], maps, strict=False):
-        panel.imshow(image)
-        panel.imshow(_lay_out(weights, shown["boxes"], image.shape[:2]), cmap="inferno", alpha=0.65)
-        panel.set_title(title, fontsize=8)
-    return figure
+    return own + list(zip(shown["words"], shown["inter"], strict=True))
 
 
 def _lay_out(weights: Any, boxes: Any, size: tuple[int, int]) -> NDArray[np.float64]:
