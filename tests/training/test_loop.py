@@ -21,8 +21,9 @@ from sightline.training.loop import Trainer, train
 
 def make_trainer(recipe: Path, run: Path, *overrides: str) -> Trainer:
     run.mkdir()
-    fabric = Fabric(accelerator="cpu", devices=1)
-    trainer = Trainer(fabric, load_recipe(recipe, overrides), run, False)
+    settings = load_recipe(recipe, overrides)
+    fabric = Fabric(accelerator="cpu", devices=1, precision=settings.precision)  # type: ignore[arg-type]
+    trainer = Trainer(fabric, settings, run, False)
     trainer.resume()
     return trainer
 
@@ -287,3 +288,24 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
     assert not (tmp_path / "run").exists()
     with pytest.raises(ConfigError, match="no score is called 'BLUE'"):
         train(load_recipe(tiny_recipe, ("dev.metric=BLUE",)), tmp_path / "run")
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
+@pytest.mark.parametrize("sampling", ["multinomial", "beam"])
+def test_self_critical_captions_are_drawn_in_the_precision_that_they_are_scored_in(
+    tiny_recipe: Path, tmp_path: Path, precision: str, sampling: str
+) -> None:
+    objective = f"objective={{name: self_critical, samples: 2, sampling: {sampling}}}"
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", objective, f"precision={precision}")
+    drawn_in: list[torch.dtype] = []
+
+    def note_dtype(module: torch.nn.Module, _: object, output: torch.Tensor) -> None:
+        if not torch.is_grad_enabled():
+            drawn_in.append(output.dtype)
+
+    linears = [m for m in trainer.captioner.modules() if isinstance(m, torch.nn.Linear)]
+    hooks = [linear.register_forward_hook(note_dtype) for linear in linears]
+    trainer.step(next(iter(trainer.batches.epoch(0, 0))))
+    for hook in hooks:
+        hook.remove()
+    assert set(drawn_in) == {torch.bfloat16 if precision == "bf16-mixed" else torch.float32}

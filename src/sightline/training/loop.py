@@ -150,6 +150,7 @@ class Trainer:
         trained = filter(None, (self.captioner, self.trainable))
         self.averages = AveragedWeights(trained, recipe.optimizer.average)
         self.objective: Objective = create_objective(recipe.objective)
+        self.objective.autocast = self.fabric.autocast
         self.objective.prepare(self.train_images, self.vocabulary)
 
     # --- the loop -------------------------------------------------------------------------------

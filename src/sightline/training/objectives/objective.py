@@ -1,6 +1,7 @@
 """What is minimised: named terms, computed from a model and a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +28,10 @@ class Term:
 
 class Objective:
     """One training regime. Built from its own options by `create_objective`."""
+
+    # The run's precision, for what an objective computes with the captioner beside its forward
+    # pass, which has it anyway. The loop sets it.
+    autocast: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def check(self, model: CaptionModel) -> None:
         """Refuse a captioner that cannot be trained so."""

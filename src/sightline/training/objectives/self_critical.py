@@ -115,7 +115,8 @@ class SelfCritical(Objective):
     def sample(self, model: nn.Module, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
         """Captions `(B, S, T)`, and the greedy ones `(B, 1, T)` where they are the baseline."""
         count = self.options.samples
-        with inference(model) as captioner:
+        # In the precision that they are scored in, or they would be those of another policy.
+        with self.autocast(), inference(model) as captioner:
             memory = captioner.encode(batch.regions)
             if self.options.sampling == "beam":
                 options = BeamOptions(beam=count, n_best=count, constraints=self.limits)
