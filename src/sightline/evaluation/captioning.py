@@ -14,6 +14,7 @@ from sightline.encoders.region_cache import RegionCache
 from sightline.encoders.trainable_stages import TrainableStages
 from sightline.metrics.scoring import score
 from sightline.models.interface import CaptionModel
+from sightline.models.packed import pack
 from sightline.progress import progress
 from sightline.text.vocabulary import Vocabulary
 
@@ -40,10 +41,11 @@ def caption_cached(
     captions: list[str] = []
     bar = progress(None, "captioning", total=len(rows), unit="picture", show=show_progress)
     with bar, inference(model):
+        captioner = pack(model)
         for start in range(0, len(rows), batch_size):
             batch = cache.regions(rows[start : start + batch_size]).to(device)
             batch = trainable(batch) if trainable else batch
-            hypotheses = beam_search(model, model.encode(batch), options)
+            hypotheses = beam_search(captioner, captioner.encode(batch), options)
             captions += [vocabulary.decode(best) for best in hypotheses.tokens[:, 0].tolist()]
             bar.update(len(batch))
     return captions
