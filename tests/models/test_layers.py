@@ -65,15 +65,23 @@ def test_additive_energy_in_pieces_is_that_of_the_whole():
 
 
 @pytest.mark.parametrize("largest", [1.0, 100.0, 1000.0])
-def test_without_a_gradient_energies_take_no_tanh_and_are_the_same(largest):
+def test_energies_of_32_bits_take_no_tanh_and_are_the_same_with_their_gradient(largest):
     """Of keys however large; where queries are large, too, by tanh after all."""
     torch.manual_seed(0)
     keys, query, vector = largest * torch.randn(3, 40, 64), torch.randn(3, 5, 64), torch.randn(64)
-    squashed = torch.tanh(keys.double()[:, None] + query.double()[:, :, None])
-    with torch.no_grad(), _Squashed() as count:
-        energy = additive_energy(keys, query, vector)
+    given = [x.requires_grad_() for x in (keys, query, vector)]
+    exact = [x.detach().double().requires_grad_() for x in given]
+    expected = torch.tanh(exact[0][:, None] + exact[1][:, :, None]) @ exact[2]
+    weights = torch.randn(3, 5, 40)
+    with _Squashed() as count:
+        energy = additive_energy(*given)
+        gradients = torch.autograd.grad(energy, given, weights)
     assert count.count == 0
-    torch.testing.assert_close(energy.double(), squashed @ vector.double(), rtol=0, atol=2e-5)
+    torch.testing.assert_close(energy.double(), expected, rtol=0, atol=2e-5)
+    for ours, theirs in zip(
+        gradients, torch.autograd.grad(expected, exact, weights.double()), strict=True
+    ):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-4)
 
     opposite = largest * torch.randn(3, 5, 64)
     expected = torch.tanh(keys[:, None] + opposite[:, :, None]) @ vector
@@ -112,14 +120,26 @@ def test_regions_that_are_not_there_have_no_share():
 
 @pytest.mark.parametrize(("device", "pieces"), [("cpu", 3), ("meta", 1)])
 def test_additive_energy_is_cut_to_the_cache_of_a_cpu_alone(device, pieces):
-    sizes = [(3, 300, 320), (3, 3, 320), (320,)]
-    inputs = [torch.zeros(size, device=device, requires_grad=True) for size in sizes]
+    sizes, kind = [(3, 300, 320), (3, 3, 320), (320,)], torch.float64
+    inputs = [torch.zeros(size, dtype=kind, device=device, requires_grad=True) for size in sizes]
     with _Squashed() as squashed:
         energy = additive_energy(*inputs)
         assert squashed.count == pieces
         energy.sum().backward()
     assert squashed.count == 2 * pieces
     assert energy.shape == (3, 3, 300)
+
+
+def test_energies_under_autocast_are_those_of_32_bits():
+    torch.manual_seed(0)
+    keys, query, vector = torch.randn(2, 4, 8), torch.randn(2, 3, 8), torch.randn(8)
+    given = [x.requires_grad_() for x in (keys.bfloat16(), query.bfloat16(), vector)]
+    with torch.autocast("cpu", torch.bfloat16):
+        energy = additive_energy(*given)
+    exact = torch.tanh(given[0].float()[:, None] + given[1].float()[:, :, None]) @ vector
+    torch.testing.assert_close(energy, exact)
+    kinds = [x.dtype for x in torch.autograd.grad(energy.sum(), given)]
+    assert kinds == [torch.bfloat16, torch.bfloat16, torch.float32]
 
 
 class _Squashed(TorchDispatchMode):

@@ -73,8 +73,8 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
     The energies of additive attention (Bahdanau et al. 2014); `rectified`, with max(0, ·) in the
     place of tanh. What stands between, `(B, K, L, A)`, is the largest thing in a captioner. It is
     never stored, but made again for the gradient. On a CPU it is made in pieces that fit into the
-    cache, which is as fast as to fetch them from memory; on other devices, at once. Where nothing
-    asks for a gradient, a CPU takes no tanh of it at all, but divides (`_divided_energy`).
+    cache, which is as fast as to fetch them from memory, and without taking a tanh of it
+    (`_DividedEnergy`); on other devices, at once.
 
     >>> additive_energy(torch.zeros(1, 3, 2), torch.zeros(1, 5, 2), torch.ones(2)).shape
     torch.Size([1, 5, 3])
@@ -84,7 +84,7 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
     if has_torch_function(given):  # explanations take it in plain operations
         energy = handle_torch_function(additive_energy, given, *given, rectified=rectified)
     elif not rectified and _can_divide(keys, query):
-        energy = _divided_energy(*given)
+        energy = _DividedEnergy.apply(*(x.float() for x in given))  # type: ignore[no-untyped-call]
     else:
         energy = _AdditiveEnergy.apply(*given, rectified)  # type: ignore[no-untyped-call]
     return energy
@@ -96,23 +96,48 @@ _LARGEST_QUERY = 30.0
 
 
 def _can_divide(keys: Tensor, query: Tensor) -> bool:
-    if torch.is_grad_enabled() or keys.device.type != "cpu" or keys.dtype != torch.float32:
+    if keys.device.type != "cpu" or keys.dtype not in (torch.float32, torch.bfloat16):
         return False
-    return query.numel() > 0 and float(query.abs().max()) <= _LARGEST_QUERY
+    return query.numel() > 0 and float(query.detach().abs().max()) <= _LARGEST_QUERY
 
 
-def _divided_energy(keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
-    """v · tanh(k + q) as Σv - 2 Σ v / (1 + exp(2k) exp(2q)), four times as fast.
+class _DividedEnergy(torch.autograd.Function):
+    """v · tanh(k + q) as Σv - 2 v · r, with r = 1 / (1 + exp(2k) exp(2q)), in 32 bits.
 
-    The exponentials are those of keys and of queries, not of all their sums.
+    The exponentials are those of keys and of queries, not of all their sums. The slope of tanh is
+    4 r (1 - r). Four times as fast as by tanh, and a third faster with its gradient.
     """
-    keys, query = torch.exp(2 * keys), torch.exp(2 * query)
-    room, one, weights = _room(keys, query), keys.new_ones(()), -2 * vector
-    parts = []
-    for k, q in zip(*_pieces(keys, query), strict=True):
-        sums = torch.addcmul(one, k[:, None], q[:, :, None], out=room[: len(k)])
-        parts.append(sums.reciprocal_() @ weights)
-    return torch.cat(parts).add_(vector.sum())
+
+    @staticmethod
+    def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor) -> Tensor:
+        keys, query = torch.exp(2 * keys), torch.exp(2 * query)
+        ctx.save_for_backward(keys, query, vector)
+        room, weights = _room(keys, query), -2 * vector
+        with torch.autocast("cpu", enabled=False):
+            parts = [_reciprocal(k, q, room) @ weights for k, q in _pieces(keys, query)]
+        return torch.cat(parts).add_(vector.sum())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        keys, query, vector = ctx.saved_tensors
+        for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
+        room = _room(keys, query)
+        for k, q, g in _pieces(keys, query, gradient):
+            r = _reciprocal(k, q, room)
+            for_vector += g.flatten() @ r.flatten(0, 2)
+            slope = r.addcmul_(r, r, value=-1)
+            for_query.append((g[:, :, None] @ slope).squeeze(2))
+            for_keys.append(slope.mul_(g[..., None]).sum(1))
+        vector = 4 * vector
+        for_vector = gradient.sum() - 2 * for_vector
+        return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector
+
+
+def _reciprocal(keys: Tensor, query: Tensor, room: Tensor) -> Tensor:
+    """1 / (1 + keys * query) of a piece."""
+    one = keys.new_ones(())
+    sums = torch.addcmul(one, keys[:, None], query[:, :, None], out=room[: len(keys)])
+    return sums.reciprocal_()
 
 
 class _AdditiveEnergy(torch.autograd.Function):
@@ -120,8 +145,8 @@ class _AdditiveEnergy(torch.autograd.Function):
     def forward(ctx: Any, keys: Tensor, query: Tensor, vector: Tensor, rectified: bool) -> Tensor:
         ctx.save_for_backward(keys, query, vector)
         ctx.rectified = rectified
-        pieces = zip(*_pieces(keys, query), strict=True)
         room = _room(keys, query)
+        pieces = _pieces(keys, query)
         return torch.cat([_squash(k, q, room, rectified) @ vector for k, q in pieces])
 
     @staticmethod
@@ -129,7 +154,7 @@ class _AdditiveEnergy(torch.autograd.Function):
         keys, query, vector = ctx.saved_tensors
         for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
         room = _room(keys, query)
-        for k, q, g in zip(*_pieces(keys, query, gradient), strict=True):
+        for k, q, g in _pieces(keys, query, gradient):
             squashed = _squash(k, q, room, ctx.rectified)
             for_vector += g.flatten() @ squashed.flatten(0, 2)
             # d max(0, x) is 1 where it is more than 0; d tanh = 1 - tanh².
@@ -139,9 +164,9 @@ class _AdditiveEnergy(torch.autograd.Function):
         return torch.cat(for_keys) * vector, torch.cat(for_query) * vector, for_vector, None
 
 
-def _pieces(*tensors: Tensor) -> tuple[tuple[Tensor, ...], ...]:
+def _pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Keys, queries and what goes with them, cut along the pictures."""
-    return tuple(torch.split(tensor, _pictures(*tensors[:2])) for tensor in tensors)
+    return zip(*(torch.split(tensor, _pictures(*tensors[:2])) for tensor in tensors), strict=True)
 
 
 def _pictures(keys: Tensor, query: Tensor) -> int:
