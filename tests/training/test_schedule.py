@@ -36,6 +36,23 @@ def test_optimisers_take_the_recipes_numbers(name: str) -> None:
     assert group["alpha"] == 0.7 if name == "rmsprop" else group["betas"] == (0.8, 0.9)
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_on_a_cpu_adam_passes_over_the_weights_once(name: str) -> None:
+    """And moves them as torch's other implementation does."""
+    recipe = OptimizerRecipe(name, 0.02, 0.3)
+    layers = [torch.nn.Linear(3, 2) for _ in range(2)]
+    layers[1].load_state_dict(layers[0].state_dict())
+    optimizers = [create_optimizer(layer, recipe) for layer in layers]
+    assert optimizers[0].param_groups[0]["fused"]
+    optimizers[1].param_groups[0]["fused"] = False
+    for step in range(5):
+        for layer, optimizer in zip(layers, optimizers, strict=True):
+            optimizer.zero_grad()
+            layer(torch.full((1, 3), step - 2.0)).square().sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(layers[0].weight, layers[1].weight)
+
+
 def test_a_tail_has_a_rate_of_its_own_and_no_decay() -> None:
     captioner, trainable = torch.nn.Linear(1, 1), torch.nn.Linear(2, 2)
     recipe = OptimizerRecipe("adamw", 0.02, 0.3)

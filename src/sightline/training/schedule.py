@@ -25,12 +25,11 @@ def create_optimizer(
     if trainable is not None:
         groups.append(_group(trainable, rate, 0.0))
     match recipe.name:
-        case "adam":
-            betas = (recipe.betas[0], recipe.betas[1])
-            return torch.optim.Adam(groups, betas=betas)
-        case "adamw":
-            betas = (recipe.betas[0], recipe.betas[1])
-            return torch.optim.AdamW(groups, betas=betas)
+        case "adam" | "adamw":
+            adam = torch.optim.Adam if recipe.name == "adam" else torch.optim.AdamW
+            # One pass over the weights. On a CPU, torch's default makes nine.
+            on_cpu = next(captioner.parameters()).device.type == "cpu"
+            return adam(groups, betas=(recipe.betas[0], recipe.betas[1]), fused=on_cpu or None)
         case "rmsprop":
             return torch.optim.RMSprop(groups, alpha=recipe.decay)
 
