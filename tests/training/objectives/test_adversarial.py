@@ -22,9 +22,9 @@ from sightline.training.objectives.adversarial import (
     rescale,
     sample_and_judge,
 )
+from sightline.training.objectives.policy import policy_log_probs
 from sightline.training.objectives.registry import create_objective
 from sightline.training.objectives.sampling import sample_with_rollouts
-from sightline.training.objectives.self_critical import policy_log_probs
 
 SIZES = {
     "region_width": 6,

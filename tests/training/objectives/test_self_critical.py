@@ -14,9 +14,9 @@ from sightline.models.registry import create_model
 from sightline.regions import Regions
 from sightline.text.vocabulary import END, PAD, Vocabulary
 from sightline.training.batch import CaptionBatch
+from sightline.training.objectives.policy import policy_log_probs
 from sightline.training.objectives.registry import create_objective
 from sightline.training.objectives.reward import Reward
-from sightline.training.objectives.self_critical import policy_log_probs
 
 WORDS = ("dog", "cat")
 LONGEST = 2

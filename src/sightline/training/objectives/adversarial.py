@@ -22,8 +22,8 @@ from sightline.training.objectives.adversarial_pretraining import (
 )
 from sightline.training.objectives.cross_entropy import CrossEntropyOptions
 from sightline.training.objectives.objective import Term
+from sightline.training.objectives.policy import policy_log_probs
 from sightline.training.objectives.sampling import sample_with_rollouts
-from sightline.training.objectives.self_critical import policy_log_probs
 
 SHARPNESS = 16.0  # δ of `rescale`, as in LeakGAN's code
 

@@ -5,9 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from sightline.config import require_at_least
 from sightline.data.dataset import CaptionedImage
@@ -20,10 +18,11 @@ from sightline.errors import ConfigError
 from sightline.models.interface import Unrolled
 from sightline.models.layers import without_dropout
 from sightline.models.transformer import BothPasses
-from sightline.text.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
+from sightline.text.vocabulary import END, PAD, Vocabulary
 from sightline.training.batch import CaptionBatch
 from sightline.training.objectives.aligned import has_masks, mask_terms
 from sightline.training.objectives.objective import Objective, Term
+from sightline.training.objectives.policy import policy_log_probs
 from sightline.training.objectives.reward import Reward, check_weights
 from sightline.training.objectives.sampling import sample_captions
 
@@ -91,9 +90,9 @@ class SelfCritical(Objective):
         share = batch.captions / rewards.numel()
 
         def surrogate(unrolled: Unrolled) -> Term:
-            logits = unrolled.logits / self.options.temperature
-            log_probs = policy_log_probs(logits, captions, self.limits).sum(-1)
-            return Term(-share * (advantage * log_probs).sum(), "caption")
+            temperature = self.options.temperature
+            log_probs = policy_log_probs(unrolled.logits, captions, self.limits, temperature)
+            return Term(-share * (advantage * log_probs.sum(-1)).sum(), "caption")
 
         inputs = with_start(captions)
         terms: dict[str, Term] = {}
@@ -128,19 +127,3 @@ class SelfCritical(Objective):
             if self.options.baseline == "others":
                 return captions, captions[:, :0]
             return captions, greedy(captioner, memory, self.limits).tokens
-
-
-def policy_log_probs(logits: Tensor, captions: Tensor, limits: Constraints) -> Tensor:
-    """Log-probability of each word `(B, S, T)` where only possible words are drawn.
-
-    As in decoding: no special word, no end before `min_length` words, and after `max_length` of
-    them only the end, whose probability is then one.
-    """
-    impossible = torch.zeros(logits.shape[2:], dtype=torch.bool, device=logits.device)
-    impossible[:, [PAD, START, UNKNOWN]] = True
-    impossible[: limits.min_length, END] = True
-    possible = logits.masked_fill(impossible, float("-inf"))
-    log_probs = functional.log_softmax(possible, -1).gather(3, captions[..., None]).squeeze(3)
-    free = captions != PAD
-    free[..., limits.max_length :] = False
-    return log_probs.masked_fill(~free, 0.0)
