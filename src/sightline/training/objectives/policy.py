@@ -56,7 +56,8 @@ class _LogProbs(torch.autograd.Function):
             totals.append(possible.logsumexp(-1))
             chosen.append(possible.gather(1, words[at, None]).squeeze(1))
         ctx.totals = torch.cat(totals)
-        return torch.cat(chosen) - ctx.totals
+        log_probs: Tensor = torch.cat(chosen) - ctx.totals
+        return log_probs
 
     @staticmethod
     @once_differentiable
