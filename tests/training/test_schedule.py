@@ -61,3 +61,13 @@ def test_a_tail_has_a_rate_of_its_own_and_no_decay() -> None:
     assert other["params"] == list(trainable.parameters())
     assert (own["full_rate"], own["weight_decay"]) == (0.02, 0.3)
     assert (other["full_rate"], other["weight_decay"]) == (0.001, 0.0)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop"])
+def test_a_step_is_seen_by_the_versions_of_the_weights(name: str) -> None:
+    layer = torch.nn.Linear(3, 2)
+    optimizer = create_optimizer(layer, OptimizerRecipe(name, 0.02))
+    before = layer.weight._version
+    layer(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    assert layer.weight._version > before

@@ -29,9 +29,21 @@ def create_optimizer(
             adam = torch.optim.Adam if recipe.name == "adam" else torch.optim.AdamW
             # One pass over the weights. On a CPU, torch's default makes nine.
             on_cpu = next(captioner.parameters()).device.type == "cpu"
-            return adam(groups, betas=(recipe.betas[0], recipe.betas[1]), fused=on_cpu or None)
+            betas = recipe.betas[0], recipe.betas[1]
+            optimizer = adam(groups, betas=betas, fused=on_cpu or None)
+            optimizer.register_step_post_hook(_note_change)
+            return optimizer
         case "rmsprop":
             return torch.optim.RMSprop(groups, alpha=recipe.decay)
+
+
+def _note_change(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Raise the versions of the weights, which the fused step leaves as they were.
+
+    By them, what was made from a weight (an encoder's laid-out kernels) is known to be out of date.
+    """
+    for group in optimizer.param_groups:
+        torch.autograd.graph.increment_version(group["params"])
 
 
 def _group(module: nn.Module, rate: float, decay: float) -> dict[str, Any]:
