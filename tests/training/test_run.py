@@ -5,12 +5,16 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from sightline.checkpoint import write_pointers
 from sightline.errors import ConfigError, DataError, TrainingError
-from sightline.recipe import load_recipe
+from sightline.recipe import OptimizerRecipe, load_recipe
+from sightline.training.averaging import AveragedWeights
 from sightline.training.loop import train
-from sightline.training.run import claim_run
+from sightline.training.run import claim_run, pack_tensors, unpack_tensors
+from sightline.training.schedule import create_optimizer
 
 
 def test_a_folder_belongs_to_one_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -97,3 +101,38 @@ def test_a_run_deletes_its_own_checkpoints_alone(tmp_path: Path) -> None:
     left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
     assert left == sorted([*kept, "step-0000001", "step-0000004"])
     assert [path.name for path in (tmp_path / "step-0000001").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["adamw", "rmsprop"])
+def test_an_optimiser_goes_on_exactly_whatever_the_order_of_its_weights_in_memory(
+    name: str, tmp_path: Path
+) -> None:
+    """Kernels of encoders are channels_last; files know one order only."""
+
+    def make() -> tuple[torch.nn.Module, torch.optim.Optimizer, AveragedWeights]:
+        torch.manual_seed(0)
+        layer = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+        recipe = OptimizerRecipe(name, 0.01)
+        return layer, create_optimizer(layer, recipe), AveragedWeights([layer], 0.5)
+
+    def step(layer: torch.nn.Module, optimizer: torch.optim.Optimizer, number: int) -> None:
+        optimizer.zero_grad()
+        random = torch.Generator().manual_seed(number)
+        layer(torch.randn(2, 3, 5, 5, generator=random)).square().sum().backward()
+        optimizer.step()
+
+    whole, of_whole, _ = make()
+    layer, optimizer, averages = make()
+    for number in range(3):
+        step(whole, of_whole, number)
+        step(layer, optimizer, number)
+    save_file(pack_tensors(optimizer, [{"cpu": torch.get_rng_state()}]), tmp_path / "state")
+    save_file(averages.pack(), tmp_path / "weights")
+    again, of_again, averages = make()
+    averages.unpack(load_file(tmp_path / "weights"))
+    assert torch.equal(again.weight, layer.weight)
+    unpack_tensors(of_again, load_file(tmp_path / "state"), 0, torch.device("cpu"))
+    for number in range(3, 6):
+        step(whole, of_whole, number)
+        step(again, of_again, number)
+    assert torch.equal(again.weight, whole.weight)

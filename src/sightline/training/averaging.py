@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import Tensor, nn
 
 
@@ -62,7 +63,10 @@ class AveragedWeights:
 
     def pack(self) -> dict[str, Tensor]:
         """The weights that training goes on with, by name; the means are in the checkpoint."""
-        return {f"weight.{index}": weight.clone() for index, weight in enumerate(self.weights)}
+        return {
+            f"weight.{index}": weight.clone(memory_format=torch.contiguous_format)
+            for index, weight in enumerate(self.weights)
+        }
 
     def unpack(self, packed: dict[str, Tensor]) -> None:
         """Put back what `pack` took, in modules that have just been given the means."""

@@ -170,7 +170,7 @@ def pack_tensors(
     }
     for index, entries in optimizer.state_dict()["state"].items():
         for name, tensor in entries.items():
-            packed[f"optimizer.{index}.{name}"] = tensor
+            packed[f"optimizer.{index}.{name}"] = tensor.contiguous()
     return packed
 
 
@@ -179,13 +179,17 @@ def unpack_tensors(
 ) -> None:
     """Put back what `pack_tensors` took, in a process that computes on a device."""
     state: dict[int, dict[str, torch.Tensor]] = {}
-    shapes = [p.shape for group in optimizer.param_groups for p in group["params"]]
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for name, tensor in packed.items():
         kind, _, rest = name.partition(".")
         if kind == "optimizer":
             index, _, entry = rest.partition(".")
-            if tensor.ndim and tensor.shape != shapes[int(index)]:
-                raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
+            if tensor.ndim:
+                parameter = parameters[int(index)]
+                if tensor.shape != parameter.shape:
+                    raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
+                # In the parameter's own order in memory, which the fused Adam takes for granted.
+                tensor = torch.empty_like(parameter, dtype=tensor.dtype).copy_(tensor)
             state.setdefault(int(index), {})[entry] = tensor
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
