@@ -77,3 +77,11 @@ class _Gradients(TorchDispatchMode):
             self.inputs += for_input
             self.widths += [args[2].shape[3]] * for_weight
         return func(*args, **(kwargs or {}))
+
+
+def test_a_layer_of_16_bits_computes_in_16_bits():
+    layer = DepthwiseConv2d(2, 2, 5, padding=2, groups=2).bfloat16()
+    output = layer(torch.ones(1, 2, 6, 6, dtype=torch.bfloat16))
+    assert output.dtype == torch.bfloat16
+    output.sum().backward()
+    assert layer.weight.grad is not None

@@ -150,3 +150,20 @@ class _Squashed(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.count += func is torch.ops.aten.tanh_.default
         return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("rectified", [False, True])
+def test_the_gradient_of_energies_has_no_silent_gradient(rectified):
+    keys = torch.randn(1, 3, 2, requires_grad=True)
+    energy = additive_energy(keys, torch.randn(1, 2, 2), torch.randn(2), rectified)
+    (slope,) = torch.autograd.grad(energy.square().sum(), keys, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.square().sum().backward()
+
+
+def test_energies_of_16_bits_stay_so_without_autocast():
+    given = (torch.randn(1, 3, 2), torch.randn(1, 2, 2), torch.randn(2))
+    narrow = [x.bfloat16() for x in given]
+    energy = additive_energy(*narrow)
+    assert energy.dtype == torch.bfloat16
+    torch.testing.assert_close(energy.float(), additive_energy(*given), rtol=0.02, atol=0.05)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.overrides import handle_torch_function, has_torch_function
 
@@ -85,6 +86,8 @@ def additive_energy(keys: Tensor, query: Tensor, vector: Tensor, rectified: bool
         energy = handle_torch_function(additive_energy, given, *given, rectified=rectified)
     elif not rectified and _can_divide(keys, query):
         energy = _DividedEnergy.apply(*(x.float() for x in given))  # type: ignore[no-untyped-call]
+        if not torch.is_autocast_enabled("cpu"):  # which takes what is wider
+            energy = energy.to(keys.dtype)
     else:
         energy = _AdditiveEnergy.apply(*given, rectified)  # type: ignore[no-untyped-call]
     return energy
@@ -118,6 +121,7 @@ class _DividedEnergy(torch.autograd.Function):
         return torch.cat(parts).add_(vector.sum())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, query, vector = ctx.saved_tensors
         for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)
@@ -150,6 +154,7 @@ class _AdditiveEnergy(torch.autograd.Function):
         return torch.cat([_squash(k, q, room, rectified) @ vector for k, q in pieces])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         keys, query, vector = ctx.saved_tensors
         for_keys, for_query, for_vector = [], [], torch.zeros_like(vector)

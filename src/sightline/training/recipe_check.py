@@ -22,6 +22,10 @@ def check(recipe: Recipe) -> None:
             f"precision: {recipe.precision} needs a scaled loss, which is not supported; use "
             "bf16-mixed"
         )
+    if recipe.precision in ("bf16-true", "64-true", "64"):
+        raise ConfigError(
+            f"precision: {recipe.precision} is not supported; use 32-true or bf16-mixed"
+        )
     require_logger(recipe.logger)
     if recipe.dev.metric == "METEOR":
         check_metrics(["meteor"])
