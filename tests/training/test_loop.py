@@ -282,6 +282,7 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         ("precision=none", "recipe: Precision 'none' is invalid"),
         ("precision=16-mixed", "precision: 16-mixed needs a scaled loss, .*use bf16-mixed"),
         ("precision='16'", "precision: 16 needs a scaled loss"),
+        ("precision=bf16-true", "precision: bf16-true is not supported; use 32-true or bf16-m"),
     ):
         with pytest.raises(ConfigError, match=says):
             train(load_recipe(tiny_recipe, (override,)), tmp_path / "run")
@@ -290,20 +291,39 @@ def test_mistakes_show_before_anything_is_encoded(tiny_recipe: Path, tmp_path: P
         train(load_recipe(tiny_recipe, ("dev.metric=BLUE",)), tmp_path / "run")
 
 
+HIERARCHICAL = (
+    "model={name: hierarchical, region_width: 8, word_width: 8, worker_width: 8, "
+    "manager_width: 8, attention_width: 8, discriminator_width: 8}"
+)
+
+
 @pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
-@pytest.mark.parametrize("sampling", ["multinomial", "beam"])
-def test_self_critical_captions_are_drawn_in_the_precision_that_they_are_scored_in(
-    tiny_recipe: Path, tmp_path: Path, precision: str, sampling: str
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("objective={name: self_critical, samples: 2}",),
+        ("objective={name: self_critical, samples: 2, sampling: beam}",),
+        ("objective={name: adversarial, rollouts: 1}", HIERARCHICAL),
+        ("objective={name: adversarial_pretraining}", HIERARCHICAL),
+    ],
+    ids=["sampled", "beam", "adversarial", "adversarial pretraining"],
+)
+def test_captions_are_drawn_in_the_precision_that_they_are_scored_in(
+    tiny_recipe: Path, tmp_path: Path, precision: str, overrides: tuple[str, ...]
 ) -> None:
-    objective = f"objective={{name: self_critical, samples: 2, sampling: {sampling}}}"
-    trainer = make_trainer(tiny_recipe, tmp_path / "run", objective, f"precision={precision}")
+    trainer = make_trainer(tiny_recipe, tmp_path / "run", *overrides, f"precision={precision}")
     drawn_in: list[torch.dtype] = []
 
     def note_dtype(module: torch.nn.Module, _: object, output: torch.Tensor) -> None:
         if not torch.is_grad_enabled():
             drawn_in.append(output.dtype)
 
-    linears = [m for m in trainer.captioner.modules() if isinstance(m, torch.nn.Linear)]
+    linears = [
+        module
+        for name, module in trainer.captioner.named_modules()
+        # (What the discriminator says of captions is in 32 bits.)
+        if isinstance(module, torch.nn.Linear) and not name.startswith("discriminator.")
+    ]
     hooks = [linear.register_forward_hook(note_dtype) for linear in linears]
     trainer.step(next(iter(trainer.batches.epoch(0, 0))))
     for hook in hooks:

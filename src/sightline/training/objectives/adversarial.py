@@ -1,5 +1,7 @@
 """The adversarial phase of paper 2, with the losses of LeakGAN (Guo et al. 2018)."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -70,7 +72,7 @@ class Adversarial(AdversarialPretraining):
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
         limits = limits_of(batch)
-        sampled = sample_and_judge(model, batch, self.options.rollouts, limits)
+        sampled = sample_and_judge(model, batch, self.options.rollouts, limits, self.autocast)
         fake = sampled.captions
         judged = judged_rows(model, batch, fake)
         both: Judged = model(batch.regions, inputs, judged, with_start(fake))
@@ -124,16 +126,23 @@ class Sampled(NamedTuple):
 
 
 def sample_and_judge(
-    model: nn.Module, batch: CaptionBatch, rollouts: int, limits: Constraints
+    model: nn.Module,
+    batch: CaptionBatch,
+    rollouts: int,
+    limits: Constraints,
+    autocast: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Sampled:
     """Captions drawn from the model, and the value of each of their prefixes.
 
     It is the mean verdict on `rollouts` completions; on a whole caption, the verdict itself.
+    Captions are drawn in the precision that they are scored in, or they would be those of another
+    policy; verdicts, whose differences are the rewards, are in 32 bits.
     """
     with inference(model) as captioner:
         discriminator = cast(Hierarchical, captioner).discriminator
-        memory = captioner.encode(batch.regions)
-        rows = sample_with_rollouts(captioner, memory, rollouts, limits)
+        with autocast():
+            memory = captioner.encode(batch.regions)
+            rows = sample_with_rollouts(captioner, memory, rollouts, limits)
         longest = int((rows[:, 0] != PAD).sum(1).max())
         captions = rows[:, :1, :longest]
         picture = memory.get("picture")

@@ -40,7 +40,9 @@ class AdversarialPretraining(CrossEntropy):
 
     def terms(self, model: nn.Module, batch: CaptionBatch, epoch: int) -> dict[str, Term]:
         inputs = self._inputs(model, batch, epoch)
-        rows = judged_rows(model, batch, sample_fakes(model, batch))
+        with self.autocast():
+            fakes = sample_fakes(model, batch)
+        rows = judged_rows(model, batch, fakes)
         both: Judged = model(batch.regions, inputs, rows)
         return self._judged_terms(both, batch)
 
