@@ -275,13 +275,13 @@ def with_ray(folder: Path, options: argparse.Namespace, workers: int) -> Speed:
     from sightline.bulk.ray_engine import Cluster, _Pool, _waves
 
     job = Job(load(options.model), options.batch_size, details=False)
-    (wave,) = _waves(iter(open_source(folder)), options.batch_size)
+    waves = _waves(iter(open_source(folder)), options.batch_size)
     pool = _Pool(Cluster(captioners=workers, decoders=1), job, attention=False)
     moments: list[Moment] = []
     done = 0
     last: dict[int, int] = {}  # of each worker, which delivery was its last
     begin = 0
-    for rows, _, _, worker in pool.run(wave):
+    for rows, _, _, worker in itertools.chain.from_iterable(map(pool.run, waves)):
         done += len(rows)
         moments.append(Moment(done, time.monotonic(), processor_seconds()))
         begin = begin if worker in last else len(moments) - 1

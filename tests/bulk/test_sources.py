@@ -213,6 +213,28 @@ def test_mistakes_are_found_before_any_work(album, tmp_path):
             open_source([album, str(name)])
 
 
+def test_addresses_that_were_refused_can_be_had_later(captioner, album, tmp_path):
+    address = "https://example.org/dog.jpg"
+    (tmp_path / "all.csv").write_text(f"url\n{address}\n")
+    with pytest.raises(
+        ConfigError, match=r"dog.jpg: web addresses are fetched only with --allow-urls"
+    ):
+        open_source(tmp_path / "all.csv")
+    (tmp_path / "some.csv").write_text(f"url\n{album / 'cat.jpg'}\n{address}\n")
+    _, refused = open_source(tmp_path / "some.csv")
+    assert refused.error.endswith("only with --allow-urls; then --retry tries it again")
+
+
+def test_links_to_folders_may_be_left_alone(album, tmp_path):
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "secret.jpg").touch()
+    (album / "out").symlink_to(tmp_path / "private")
+    followed, within = (
+        [item.inside for item in Source([album], follow_links=f)] for f in (True, False)
+    )
+    assert set(followed) - set(within) == {"out/secret.jpg"}
+
+
 def test_a_pipe_is_refused_and_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
     (item,) = open_source(tmp_path)

@@ -1,5 +1,6 @@
 """What a person decided is never lost, and never overwritten by a captioner."""
 
+import shutil
 import sqlite3
 import time
 
@@ -189,3 +190,14 @@ def test_a_file_that_is_no_review(photos, tmp_path):
         other.execute("PRAGMA user_version = 99")
     with pytest.raises(DataError, match="not made by this version"):
         Review(photos, state)
+
+
+def test_links_lead_to_no_other_folder(photos, tmp_path):
+    (tmp_path / "private").mkdir()
+    shutil.copy(photos / "cat.jpg", tmp_path / "private" / "secret.jpg")
+    (photos / "out").symlink_to(tmp_path / "private")
+    with Review(photos) as review:
+        review.scan()
+        names = [entry.name for entry in review.entries()]
+    assert names
+    assert not any("secret" in name for name in names)

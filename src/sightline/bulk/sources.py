@@ -50,6 +50,7 @@ class Source:
     names: Sequence[str | Path | Item]
     column: str | None = None
     allow_urls: bool = False
+    follow_links: bool = True  # to folders
 
     def __iter__(self) -> Iterator[Item | Failure]:
         for name in self._names():
@@ -78,7 +79,9 @@ class Source:
             if not isinstance(name, Item):
                 if not (matches := _matches(str(name))):
                     raise ConfigError(f"{name}: no picture matches this pattern")
-                next(self._open(matches[0]), None)
+                first = next(self._open(matches[0]), None)
+                if isinstance(first, Failure) and is_url(first.name):
+                    raise ConfigError(_NO_URLS.format(first.name))  # most likely of all others
         return self
 
     def _names(self) -> Iterator[str | Item]:
@@ -100,7 +103,7 @@ class Source:
                 raise ConfigError(_NO_URLS.format(name))
             yield self._of_url(name)
         elif os.path.isdir(path):
-            yield from _of_folder(path)
+            yield from _of_folder(path, self.follow_links)
         elif name.lower().endswith(SHARDS):
             yield from _of_shard(path)
         elif path.suffix.lower() in TABLES:
@@ -110,7 +113,9 @@ class Source:
 
     def _of_url(self, url: str) -> Item | Failure:
         if not self.allow_urls:
-            return _failure(url, ConfigError(_NO_URLS.format(url)))
+            return _failure(
+                url, ConfigError(f"{_NO_URLS.format(url)}; then --retry tries it again")
+            )
         return Item(url, url.partition("://")[2].partition("?")[0], url=url)
 
     def _of_table(self, table: Path) -> Iterator[Item | Failure]:
@@ -146,10 +151,10 @@ def _matches(name: str) -> list[str]:
     return sorted(glob.glob(name, recursive=True))
 
 
-def _of_folder(folder: Path) -> Iterator[Item | Failure]:
+def _of_folder(folder: Path, follow_links: bool) -> Iterator[Item | Failure]:
     """The pictures in a folder and those below it, by name, one folder's names at a time."""
     empty = True
-    for item in _Walk(folder).below(folder, folder.resolve()):
+    for item in _Walk(folder, follow_links).below(folder, folder.resolve()):
         empty = False
         yield item
     if empty:
@@ -159,8 +164,9 @@ def _of_folder(folder: Path) -> Iterator[Item | Failure]:
 class _Walk:
     """A walk through a folder, and once through each one elsewhere that a link in it leads to."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, follow_links: bool) -> None:
         self.root, self.entered = root, [root.resolve()]
+        self.follow_links = follow_links
 
     def below(self, folder: Path, real: Path) -> Iterator[Item | Failure]:
         """What is in a folder, which links may have led to; `real` is where it is."""
@@ -185,7 +191,7 @@ class _Walk:
             elif not is_link:
                 if real / name not in self.entered:  # else a link has led there
                     yield from self.below(path, real / name)
-            else:
+            elif self.follow_links:
                 target = path.resolve()
                 if not any(target.is_relative_to(known) for known in self.entered):
                     self.entered.append(target)

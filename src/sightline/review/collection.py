@@ -14,7 +14,7 @@ from typing import Any
 
 from sightline.bulk.items import Item, readable
 from sightline.bulk.records import Failure, Record
-from sightline.bulk.sources import open_source
+from sightline.bulk.sources import Source
 from sightline.config import from_dict, nearest
 from sightline.database import Database
 from sightline.errors import ConfigError, DataError
@@ -128,7 +128,7 @@ class Review:
         with self.database.writing() as write:
             write("UPDATE pictures SET present = 0")
             count = 0
-            for item in open_source(self.folder):
+            for item in Source([self.folder], follow_links=False).check():
                 if isinstance(item, Failure):
                     continue  # a folder below it that cannot be listed
                 write(

@@ -1,6 +1,5 @@
 """The pictures that pages work on: those sent last, and those of the server's folder."""
 
-import contextlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from sightline.bulk.sources import Source
 from sightline.captioner import Prepared
 from sightline.captions import Caption
 from sightline.encoded_picture import EncodedPicture
-from sightline.errors import ConfigError
 from sightline.server.engine import Engine, prepare
 
 BEAM = 5  # captions to choose from
@@ -92,8 +90,7 @@ def _look(engine: Engine, model: str, pictures: list[Prepared], *, check: bool) 
 
 def _pictures_in(folder: Path) -> Iterator[Item]:
     root = folder.resolve()
-    with contextlib.suppress(ConfigError):  # there are none
-        for item in Source([folder]):
-            # A link may lead out of the folder; what it leads to was not offered.
-            if isinstance(item, Item) and item.path and item.path.resolve().is_relative_to(root):
-                yield replace(item, inside=readable(item.inside))
+    for item in Source([folder], follow_links=False):  # (a failure, if there are none)
+        # A link may lead out of the folder; what it leads to was not offered.
+        if isinstance(item, Item) and item.path and item.path.resolve().is_relative_to(root):
+            yield replace(item, inside=readable(item.inside))
