@@ -11,6 +11,7 @@ from sightline.cli.experiment import command
 from sightline.data.scene_drawing import SHAPES
 from sightline.data.scenes import make_scene_dataset, write_scenes
 from sightline.errors import SightlineError
+from sightline.training.run import Position
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,9 @@ def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     pointers = {"best": "step-2", "last": "step-2", "stage-1": "step-1", "stage-2": "step-2"}
     (folder / "checkpoints.json").write_text(json.dumps(pointers))
+    for phase in (0, 1):
+        position = Position(phase=phase).to_json()
+        (folder / f"step-{phase + 1}" / "training.json").write_text(json.dumps(position))
     options = ("--set", "metrics=[bleu]", "--pictures", 2, "-o", tmp_path / "out")
     result = invoke("paper1-table1", f"{folder}:1", folder, *options)
     assert result.exit_code == 0, result.output
@@ -140,5 +144,11 @@ def test_a_phase_of_a_run_is_a_captioner_of_its_own(run, tmp_path):
     assert data["budgets"]["two:1"].endswith("scenes, 20 epochs of cross_entropy")
     assert data["budgets"]["two"].endswith(", then 3 epochs of cross_entropy")
     assert data["rows"]["two:1"] == data["rows"]["two"]
+    # What is measured is the best checkpoint, which may be of before the last phase.
+    (folder / "checkpoints.json").write_text(json.dumps(pointers | {"best": "step-1"}))
+    best = (*options[:-1], tmp_path / "best")
+    assert invoke("paper1-table1", folder, *best).exit_code == 0
+    data = json.loads((tmp_path / "best" / "data.json").read_text())
+    assert data["budgets"]["two"].endswith("scenes, 20 epochs of cross_entropy")
     error = invoke("paper1-table1", f"{folder}:3", *options).exception
     assert "2 phases have ended, so there is no phase 3" in str(error)

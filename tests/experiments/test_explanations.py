@@ -14,7 +14,8 @@ from sightline.data.dataset import CaptionedImage, Grounding
 from sightline.encoded_picture import EncodedPicture
 from sightline.errors import ConfigError, DataError
 from sightline.experiments.experiment import Subject
-from sightline.experiments.explanations import Options, conclude, tasks
+from sightline.experiments.explanations import EXPERIMENT, Options, conclude, tasks
+from sightline.experiments.runner import page_of, table_of
 from sightline.explanation import Explanation
 from sightline.regions import Regions
 
@@ -215,10 +216,14 @@ def test_without_lrp_there_is_no_difference_to_it():
 def test_counts_and_the_interval_of_shuffled_weights_are_printed():
     table = conclude(*measured_by_hand()).table
     assert (
-        "- run. Words: 3; pairs of words: 1; words with regions hidden: 3; words with pixels "
+        "\nrun. Words: 3; pairs of words: 1; words with regions hidden: 3; words with pixels "
         "hidden: 0; words with shuffled weights: 3." in table
     )
     assert "| 0.30 (0.20 to 0.50) |" in table
+    # What is written is the whole table; from the page, the whole table is read again.
+    page = page_of(table, EXPERIMENT, {"budgets": {"run": "9 steps"}})
+    assert page == f"{table}\nTraining: run: 9 steps.\n"
+    assert table_of(page) == table
 
 
 def test_what_cannot_be_measured_is_an_error():

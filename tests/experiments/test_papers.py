@@ -24,6 +24,7 @@ from sightline.experiments import (
     paper4_table5,
 )
 from sightline.experiments.arms_table import compare_arms, gains_in
+from sightline.experiments.claims import judge
 from sightline.experiments.estimate import (
     Estimate,
     estimate,
@@ -214,6 +215,36 @@ def test_localisation_is_held_against_attention_word_by_word():
     assert answers(attention=0.4, lrp=0.5, guided=0.3)[0].verdict == "not reproduced"
     spoken_for = [located(str(n), attention=0.4, lrp=0.5, guided=0.5, opposes=False) for n in "ab"]
     assert paper4_figure3.leads_of(spoken_for)["r"][paper4_figure3.NEGATIVE]["count"] == 0
+
+
+def test_words_of_a_few_pictures_decide_nothing():
+    gains = [
+        estimate([0.1, 0.2] * 10, list(range(pictures)) * (20 // pictures)) for pictures in (4, 20)
+    ]
+    assert [judge([gain], "").verdict for gain in gains] == ["not tested", "reproduced"]
+    few = Estimate.from_json((-gains[0]).shifted(1).to_json())  # it stays known
+    assert "4 of at least 20 pictures have" in judge([few], "").sentence
+    older = {name: gains[0].to_json()[name] for name in ("mean", "low", "high", "count")}
+    assert judge([Estimate.from_json(older)], "").verdict == "reproduced"
+
+
+def test_results_that_are_older_than_a_claim_do_not_tell():
+    for claim in find_experiment("paper4-figure3").claims:
+        assert "lacks the difference of methods" in claim.test({"curves": {}}).sentence
+
+
+def test_one_run_whose_goals_collapse_is_enough():
+    share = {"mean": 0.05, "low": 0.0, "high": 0.2, "count": 200}
+    other = share | {"mean": 0.04, "low": 0.02, "high": 0.06}
+    data = {
+        "runs": {
+            name: {"collapsed": of, "collapse": of}
+            for name, of in zip("ab", (share, other), strict=True)
+        },
+        "budgets": dict.fromkeys("ab", TREATED),
+        "pictures": dict.fromkeys("ab", 200),
+    }
+    assert paper2_figure4.goals_collapse(data).verdict == "reproduced"
 
 
 def test_a_handful_of_pictures_decides_nothing():

@@ -13,7 +13,7 @@ from sightline.experiments.claims import Claim, decide
 from sightline.experiments.experiment import Experiment, no_tasks
 from sightline.experiments.registry import EXPERIMENTS, find_experiment
 from sightline.experiments.reproduction import collect, to_page
-from sightline.experiments.runner import page_of
+from sightline.experiments.runner import page_of, table_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,12 +75,22 @@ def test_tables_are_renewed_below_what_was_measured(one_claim, tmp_path, monkeyp
         )
 
 
+def test_tables_are_renewed_all_or_none(one_claim, tmp_path):
+    store(tmp_path / "a", experiment="paper3-x", gain=2, budgets={})
+    store(tmp_path / "b", experiment="paper3-x", budgets={})
+    for name in "ab":
+        (tmp_path / name / "table.md").write_text("| run |\n")
+    with pytest.raises(DataError, match=r"b/data.json: lacks what a claim asks for: 'gain'"):
+        reproduction.renew_tables(tmp_path)
+    assert (tmp_path / "a" / "table.md").read_text() == "| run |\n"
+
+
 def test_stored_tables_end_with_what_their_data_says():
     stored = sorted((ROOT / "docs" / "experiments").glob("*/data.json"))
     assert len(stored) > 25
     for path in stored:
         data, table = json.loads(path.read_text()), (path.parent / "table.md").read_text()
-        renewed = page_of(table, find_experiment(data["experiment"]), data)
+        renewed = page_of(table_of(table), find_experiment(data["experiment"]), data)
         assert table == renewed, f"{path.parent}: sightline reproduction --tables renews it"
 
 

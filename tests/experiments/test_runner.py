@@ -1,7 +1,7 @@
 """Experiments are resumed, never mixed up, and leave a table, a figure and data."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -85,6 +85,18 @@ def test_measurements_of_something_else_are_refused(tmp_path):
         file.write("{}\n")
     with pytest.raises(DataError, match=r"measurements.jsonl, line 6: 'task' is missing"):
         run(tmp_path)
+
+
+def test_measurements_that_lack_what_is_asked_for_are_one_line(tmp_path):
+    def fails(records, options):
+        raise KeyError("cube")
+
+    newer = replace(EXPERIMENT, conclude=fails)
+    with pytest.raises(KeyError):  # measured just now: a bug
+        run_experiment(newer, SUBJECTS, Options(), tmp_path / "new")
+    run(tmp_path)
+    with pytest.raises(DataError, match="measured by another version and lacks 'cube'; give an"):
+        run_experiment(newer, SUBJECTS, Options(), tmp_path)
 
 
 def test_captioners_need_names_of_their_own(tmp_path):

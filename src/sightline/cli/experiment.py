@@ -1,6 +1,7 @@
 """`sightline experiment`."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,8 @@ def command(
         findings = run_experiment(experiment, subjects, options, output, show_progress=True)
     else:
         subjects = [
-            _subject(run, split, data, images, boxes, device, pictures) for run in runs or (None,)
+            _subject(run, name, split, data, images, boxes, device, pictures)
+            for run, name in zip(runs or (None,), _names(runs), strict=True)
         ]
         counts = {subject.name: len(subject.images) for subject in subjects}
         setting = {"data": _data_of(runs, data), "split": split, "pictures": counts}
@@ -103,6 +105,7 @@ def command(
 
 def _subject(
     run: Path | None,
+    name: str,
     split: str,
     data: Path | None,
     images: Path | None,
@@ -116,7 +119,7 @@ def _subject(
     from sightline.data.boxes import read_boxes
     from sightline.experiments.experiment import Subject
     from sightline.experiments.masks import trained_mask
-    from sightline.experiments.training_tasks import budget_of
+    from sightline.experiments.training_tasks import budget_of, position_of
     from sightline.recipe import load_recipe_of
 
     run, phase = (None, None) if run is None else _without_phase(run)
@@ -127,11 +130,13 @@ def _subject(
     budget = ""
     if run is not None and (run / "recipe.yaml").is_file():
         recipe = load_recipe_of(run)
-        ended = recipe if phase is None else replace(recipe, then=recipe.then[: phase - 1])
-        budget = budget_of(ended)
+        last = len(recipe.then) if phase is None else phase - 1
+        if (folder / "training.json").is_file():  # the best may be of before the last phase
+            last = position_of(folder).phase
+        budget = budget_of(replace(recipe, then=recipe.then[:last]))
     source = find_source(folder)
     return Subject(
-        _name(run, phase) if source is None else source.label,
+        name if source is None else source.label,
         load_config(folder)["model"]["name"] if source is None else str(source),
         dataset.split(split)[:pictures],
         lambda: Captioner.load(folder, device=device),
@@ -161,10 +166,28 @@ def _without_phase(run: Path) -> tuple[Path, int | None]:
 _OF_PHASE = re.compile(r"(?P<run>.+):(?P<phase>[0-9]{1,3})")
 
 
-def _name(run: Path | None, phase: int | None) -> str:
-    if run is None:
-        return "bundled"
-    return run.resolve().name if phase is None else f"{run.resolve().name}:{phase}"
+def _names(runs: Sequence[Path]) -> list[str]:
+    """What runs are called: by their folders, and as many of those above as tell them apart.
+
+    >>> _names([Path("/a/runs/x"), Path("/b/runs/x"), Path("/b/y")])
+    ['a/runs/x', 'b/runs/x', 'y']
+    """
+    if not runs:
+        return ["bundled"]
+    pairs = [_without_phase(run) for run in runs]
+    phases = ["" if phase is None else f":{phase}" for _, phase in pairs]
+    parts = [run.resolve().parts[1:] for run, _ in pairs]
+
+    def name(number: int, length: int) -> str:
+        return "/".join(parts[number][-length:]) + phases[number]
+
+    names = []
+    for number, own in enumerate(parts):
+        others = [other for other in range(len(parts)) if other != number]
+        lengths = range(1, len(own) + 1)
+        apart = (n for n in lengths if all(name(number, n) != name(other, n) for other in others))
+        names.append(name(number, next(apart, 1)))
+    return names
 
 
 def _parse(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class Claim:
     test: Callable[[dict[str, Any]], Answer]
 
 
+FEWEST_PICTURES = 20
+"""Pictures behind a gain below which it decides nothing: their intervals are too narrow."""
+
+
 def judge(
     gains: Sequence[Estimate], sentence: str, claimed: float = 0.0, drawn: str = "Pictures"
 ) -> Answer:
@@ -44,6 +48,10 @@ def judge(
     >>> judge([Estimate(-0.1, -0.2, 0.0, 9)], "").verdict
     'not reproduced'
     """
+    fewest = min((gain.pictures for gain in gains if gain.pictures is not None), default=None)
+    if fewest is not None and fewest < FEWEST_PICTURES:
+        few = f"{fewest} of at least {FEWEST_PICTURES} pictures have what is compared."
+        return untested(f"{few} {sentence}")
     if any(gain.high <= claimed and not gain.above(0) for gain in gains):
         return decide(False, sentence)
     if not all(gain.above(0) for gain in gains):

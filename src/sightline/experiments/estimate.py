@@ -1,7 +1,7 @@
 """A mean over words with its interval over pictures, and tables of such means."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ class Estimate:
     low: float
     high: float
     count: int
+    pictures: int | None = field(default=None, repr=False)  # that values are of, where it is kept
 
     def __str__(self) -> str:
         return self.show()
@@ -52,7 +53,7 @@ class Estimate:
         >>> -Estimate(0.5, 0.4, 0.75, 9)
         Estimate(mean=-0.5, low=-0.75, high=-0.4, count=9)
         """
-        return Estimate(-self.mean, -self.high, -self.low, self.count)
+        return replace(self, mean=-self.mean, low=-self.high, high=-self.low)
 
     def shifted(self, by: float) -> "Estimate":
         """So much higher, with the same interval.
@@ -60,13 +61,14 @@ class Estimate:
         >>> (-Estimate(0.5, 0.25, 0.75, 9)).shifted(1)  # how far it is below 1
         Estimate(mean=0.5, low=0.25, high=0.75, count=9)
         """
-        return Estimate(self.mean + by, self.low + by, self.high + by, self.count)
+        return replace(self, mean=self.mean + by, low=self.low + by, high=self.high + by)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; what is not known is null."""
         numbers = {"mean": self.mean, "low": self.low, "high": self.high}
         known = {name: None if np.isnan(value) else value for name, value in numbers.items()}
-        return {**known, "count": self.count}
+        pictures = {} if self.pictures is None else {"pictures": self.pictures}
+        return {**known, "count": self.count, **pictures}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Estimate":
@@ -79,7 +81,7 @@ class Estimate:
             np.nan if values[name] is None else float(values[name])
             for name in ("mean", "low", "high")
         )
-        return cls(mean, low, high, int(values["count"]))
+        return cls(mean, low, high, int(values["count"]), values.get("pictures"))
 
 
 def estimate(values: Sequence[float], pictures: Sequence[Hashable]) -> Estimate:
@@ -120,10 +122,10 @@ def _estimate(groups: Sequence[tuple[Sequence[float], Sequence[Hashable]]]) -> E
             statistics[numbers[picture], 2 * group : 2 * group + 2] += value, 1
     mean = float(_means(statistics.sum(0)))
     if len(numbers) == 1:  # other pictures may say anything
-        return Estimate(mean, np.nan, np.nan, count)
+        return Estimate(mean, np.nan, np.nan, count, 1)
     per_picture = np.full(len(numbers), np.nan)
     score = Score("mean", mean, per_picture, statistics=statistics, combine=_means)
-    return Estimate(mean, *interval(score), count)
+    return Estimate(mean, *interval(score), count, len(numbers))
 
 
 # Student's t at 97.5 %, for 1, 2, … degrees of freedom; beyond them, within 1 % of the last.

@@ -31,7 +31,7 @@ def tabulate(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def count(rows: Sequence[dict[str, Any]]) -> str:
-    """How many words and pairs are behind the columns, a line for each captioner."""
+    """How many words and pairs are behind the columns, a paragraph for each captioner."""
     lines = []
     for run in dict.fromkeys(row["run"] for row in rows):
         of_run = [row for row in rows if row["run"] == run]
@@ -39,8 +39,8 @@ def count(rows: Sequence[dict[str, Any]]) -> str:
             f"{of_what}: {max(row[column].count for row in of_run)}"
             for of_what, column in _COUNTED.items()
         ]
-        lines.append(f"- {run}. {'; '.join(counts)}.\n")
-    return "".join(lines)
+        lines.append(f"{run}. {'; '.join(counts)}.\n")
+    return "\n".join(lines)
 
 
 def tabulate_curves(rows: Sequence[dict[str, Any]]) -> str:

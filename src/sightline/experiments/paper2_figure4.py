@@ -283,7 +283,7 @@ def goals_collapse(data: dict[str, Any]) -> Answer:
                 f"{run}: {share.show(100)} % of captions have a mean cosine above {COLLAPSED:g} "
                 f"(mean of all: {mean.show(digits=2)})"
             )
-    return _answer(data, [max(gains, key=lambda gain: gain.mean)] if gains else [], parts)
+    return _answer(data, [max(gains, key=lambda gain: gain.low)] if gains else [], parts)
 
 
 def _answer(data: dict[str, Any], gains: Sequence[Estimate], parts: Sequence[str]) -> Answer:

@@ -8,7 +8,7 @@ import numpy as np
 from sightline.data.dataset import CaptionedImage
 from sightline.evaluation.localisation import THRESHOLDS, correctness
 from sightline.experiments.captioned import by_run, on_enough
-from sightline.experiments.claims import Answer, Claim, decide_all
+from sightline.experiments.claims import Answer, Claim, decide_all, not_kept
 from sightline.experiments.estimate import Estimate, estimate, to_markdown
 from sightline.experiments.experiment import Experiment, Findings, Record, Subject, Task
 from sightline.experiments.grounded import ground, picture_tasks, require_words
@@ -122,6 +122,8 @@ def _draw(curves: dict[str, Any], options: MethodOptions) -> Any:
 
 
 def all_above_attention(data: dict[str, Any]) -> Answer:
+    if "leads" not in data:
+        return not_kept("the difference of methods")
     parts = []
     for run, leads in data["leads"].items():
         for method, values in leads.items():
@@ -134,6 +136,8 @@ def all_above_attention(data: dict[str, Any]) -> Answer:
 
 def signs_differ(data: dict[str, Any]) -> Answer:
     """What Guided Grad-CAM has against a word is more on the object than what LRP has."""
+    if "leads" not in data:
+        return not_kept("the difference of methods")
     parts = []
     for run, leads in data["leads"].items():
         if NEGATIVE in leads and leads[NEGATIVE]["count"]:

@@ -4,6 +4,7 @@ It is made from the `data.json` of finished experiments alone, so that no number
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +15,7 @@ from sightline.experiments.claims import Answer, Claim, untested
 from sightline.experiments.estimate import to_markdown
 from sightline.experiments.experiment import Experiment
 from sightline.experiments.registry import EXPERIMENTS, find_experiment
-from sightline.experiments.runner import page_of
+from sightline.experiments.runner import page_of, table_of
 from sightline.files import DATA_BYTES, atomic_write
 from sightline.parsing import read_json, read_text
 from sightline.printing import printable
@@ -78,11 +79,13 @@ def collect(folder: Path) -> list[Row]:
 
 def renew_tables(folder: Path) -> None:
     """Make what is below each stored table again, from the `data.json` beside it."""
+    pages: dict[Path, str] = {}
     for path, data in _stored(folder):
         table = path / "table.md"
-        page = page_of(
-            read_text(table, DATA_BYTES, DataError), find_experiment(data["experiment"]), data
-        )
+        measured = table_of(read_text(table, DATA_BYTES, DataError))
+        with _asked(path.name):
+            pages[table] = page_of(measured, find_experiment(data["experiment"]), data)
+    for table, page in pages.items():
         with atomic_write(table) as file:
             file.write(page)
 
@@ -101,13 +104,20 @@ def _answers(
     experiment: Experiment, claim: Claim, results: list[tuple[str, dict[str, Any]]]
 ) -> Iterator[Row]:
     for name, data in results:
-        try:
-            yield Row(experiment, claim, claim.test(data), name, str(data.get("data", "")))
-        # Claims ask for fields of their own experiment's data, each of which may be wrong.
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            raise DataError(f"{name}/data.json: lacks what a claim asks for: {error}") from None
+        with _asked(name):
+            answer = claim.test(data)
+        yield Row(experiment, claim, answer, name, str(data.get("data", "")))
     if not results:
         yield Row(experiment, claim, untested("No run of this experiment is stored."))
+
+
+@contextmanager
+def _asked(name: str) -> Iterator[None]:
+    """Claims ask for fields of their own experiment's data, each of which may be wrong."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise DataError(f"{name}/data.json: lacks what a claim asks for: {error}") from None
 
 
 def to_page(rows: list[Row], command: str, link: str = "experiments") -> str:

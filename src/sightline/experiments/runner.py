@@ -4,7 +4,6 @@ A folder holds `measurements.jsonl`, a line for each finished task below a line 
 and in the end `table.md`, `figure.png`, `figure.svg` and `data.json`.
 """
 
-import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.config import to_dict
-from sightline.errors import ConfigError
+from sightline.errors import ConfigError, DataError
 from sightline.experiments.experiment import Experiment, Findings
 from sightline.experiments.training_tasks import data_name, recipe_of, training_tasks
 from sightline.files import atomic_write
@@ -74,7 +73,15 @@ def run_experiment(
         records.add(task.key, task.measure())
     every = [records[task.key] for task in tasks]
     about["budgets"] |= {record["arm"]: record["budget"] for record in every if "arm" in record}
-    findings = experiment.conclude(every, options)
+    try:
+        findings = experiment.conclude(every, options)
+    except KeyError as error:
+        if len(left) == len(tasks):  # measured just now
+            raise
+        raise DataError(
+            f"{folder / MEASUREMENTS}: was measured by another version and lacks {error}; give "
+            "another folder"
+        ) from error
     data = {**about, **findings.data}
     page = page_of(findings.table, experiment, data)
     _write(folder, replace(findings, table=page, data=data))
@@ -82,10 +89,7 @@ def run_experiment(
 
 
 def page_of(table: str, experiment: Experiment, data: dict[str, Any]) -> str:
-    """A table; below it what it says to the paper's claims, and what it was made with.
-
-    A page that was made before may stand for the table: what is below it is made again.
-    """
+    """A table; below it what it says to the paper's claims, and what it was made with."""
     answers = [(claim, claim.test(data)) for claim in experiment.claims]
     verdicts = "".join(
         f"{_CLAIM}{claim.place}: “{claim.statement}” *{answer.verdict}*. {answer.sentence}\n"
@@ -93,10 +97,19 @@ def page_of(table: str, experiment: Experiment, data: dict[str, Any]) -> str:
     )
     budgets = [f"{name}: {budget}" for name, budget in data["budgets"].items() if budget]
     made = f"{_MADE}{'; '.join(budgets)}.\n" if budgets else ""
-    lines = itertools.takewhile(
-        lambda line: not line.startswith((_CLAIM, _MADE)), table.splitlines(keepends=True)
-    )
-    return "\n".join(part for part in ("".join(lines).rstrip("\n") + "\n", verdicts, made) if part)
+    return "\n".join(part for part in (table.rstrip("\n") + "\n", verdicts, made) if part)
+
+
+def table_of(page: str) -> str:
+    """The table of a page, without what `page_of` put below it.
+
+    >>> table_of("| a |\\n\\n- b\\n\\n| c |\\n\\n- table 1: “d” *reproduced*.\\n\\nTraining: e.\\n")
+    '| a |\\n\\n- b\\n\\n| c |\\n'
+    """
+    lines = page.splitlines(keepends=True)
+    while lines and (lines[-1].startswith((_CLAIM, _MADE)) or lines[-1].isspace()):
+        lines.pop()
+    return "".join(lines)
 
 
 _CLAIM, _MADE = "- ", "Training: "

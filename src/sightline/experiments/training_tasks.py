@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sightline.captioner import Captioner
-from sightline.checkpoint import find_checkpoint, load_training, read_pointers
+from sightline.checkpoint import find_checkpoint, read_pointers
 from sightline.config import require_at_least
-from sightline.errors import ConfigError
+from sightline.errors import CheckpointError, ConfigError
 from sightline.evaluation.evaluate import evaluate
 from sightline.evaluation.history import last_terms, read_history
 from sightline.evaluation.results import results_of
@@ -21,6 +21,7 @@ from sightline.experiments.experiment import Arm, Record, Task
 from sightline.metrics.score import number
 from sightline.metrics.scoring import REFERENCE_FREE, check_metrics
 from sightline.metrics.word_labels import wrong_words
+from sightline.parsing import read_json
 from sightline.recipe import Recipe, load_recipe
 from sightline.training.recipe_check import start_of
 from sightline.training.recipe_data import dataset_of
@@ -105,7 +106,7 @@ def train_and_evaluate(
     return {
         "budget": budget_of(recipe),
         **scores,
-        "steps": _position(run / read_pointers(run)["last"]).step,
+        "steps": position_of(run / read_pointers(run)["last"]).step,
         "epochs": results_of(run)[-1].epochs,
         "terms": last_terms(history),
         "curve": [{"step": line.step, **line.dev} for line in history if line.dev is not None],
@@ -136,13 +137,13 @@ def _scores(recipe: Recipe, checkpoint: Path, metrics: Sequence[str]) -> Record:
 
 def step_seconds(run: Path) -> float:
     """The processor time of a training step of a run, which other programs do not change much."""
-    position = _position(find_checkpoint(run))
+    position = position_of(find_checkpoint(run))
     return position.processor_seconds / max(position.step, 1)
 
 
-def _position(checkpoint: Path) -> Position:
-    _, training = load_training(checkpoint)
-    return Position.from_json(training)
+def position_of(checkpoint: Path) -> Position:
+    """Where its run was."""
+    return Position.from_json(read_json(checkpoint / "training.json", error=CheckpointError))
 
 
 def budget_of(recipe: Recipe) -> str:
