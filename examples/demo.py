@@ -16,7 +16,7 @@ from sightline.report.page import render_index, render_page
 from sightline.report.page_data import index_entry
 
 HERE = Path(__file__).parent
-PICTURES = tuple(HERE / name for name in ("dog.jpg", "others/cat.jpg", "others/coffee.jpg"))
+PICTURES = tuple(HERE / name for name in ("dog.jpg", "duck.jpg", "others/coffee.jpg"))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("picture", nargs="?", type=Path, default=HERE / "dog.jpg")
-    parser.add_argument("--word", default="grass", help="the word of the caption that is shown")
+    parser.add_argument("--word", default="field", help="the word of the caption that is shown")
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "docs" / "demo.png")
     options = parser.parse_args()
     report = sightline.load().report(options.picture, methods=("contrastive_lrp", "attention"))

@@ -61,7 +61,7 @@ def test_it_says_what_the_examples_show(bundled: Captioner, examples: Path) -> N
         "mariachi": {"group", "people"},
         "others/cat": {"cat"},
         "others/coffee": {"cup", "coffee", "table"},
-        "others/officer": {"man", "suit", "tie"},
+        "others/officer": {"man", "hat"},
     }
     captions = bundled.caption([examples.parent / f"{name}.jpg" for name in shown])
     for caption, words in zip(captions, shown.values(), strict=True):

@@ -11,7 +11,7 @@ def test_the_demo_captions_its_photographs_and_writes_why(tmp_path: Path) -> Non
     script = [sys.executable, str(ROOT / "examples" / "demo.py"), "--folder", str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
-    for name in ("dog.jpg", "others/cat.jpg", "others/coffee.jpg"):
+    for name in ("dog.jpg", "duck.jpg", "others/coffee.jpg"):
         picture = ROOT / "examples" / name
         page = tmp_path / f"{picture.stem}.html"
         said = next(n for n, line in enumerate(lines) if line.startswith(f"{picture.name}: a "))
