@@ -10,6 +10,7 @@ import torch
 
 from attack.commands import descendants, is_at_work
 from sightline.errors import TrainingError
+from sightline.training import processes
 from sightline.training.processes import launch
 from tiny_runs import (
     REGIMES,
@@ -43,6 +44,17 @@ def test_two_processes_give_the_gradients_of_one(
         # (Other terms are larger sums, of the same words.)
         for parameter in {"term nll", *(name for name in one if not name.startswith("term "))}:
             torch.testing.assert_close(two[parameter], one[parameter], rtol=0, atol=1e-6)
+
+
+def test_a_worker_ends_its_connection_before_it_exits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "end_with_parent", lambda: None)
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    done = []
+    processes._worker(None, done.append, None)  # type: ignore[arg-type]
+    assert len(done) == 1
+    assert not torch.distributed.is_initialized()
 
 
 @pytest.mark.process

@@ -102,6 +102,7 @@ def _launch_under_torchrun(fabric: Fabric, work: Callable[[Fabric], None]) -> No
     """Run `work` in this process, which is one of several; say so if another one has ended."""
     try:
         fabric.launch(work)
+        _part()
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         if not isinstance(error, torch.distributed.DistError) and "gloo" not in reason.lower():
@@ -117,9 +118,19 @@ def _worker(fabric: Fabric, work: Callable[[Fabric], None], failures: Any) -> No
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which ends us
     try:
         work(fabric)
+        _part()
     except Exception as error:
         failures.put(_in_one_line(error))
         raise
+
+
+def _part() -> None:
+    """End the connection of the processes, once all are done.
+
+    Threads of gloo that still run as a process exits abort it now and then.
+    """
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
 
 
 def _in_one_line(error: Exception) -> str:
