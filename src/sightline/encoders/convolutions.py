@@ -49,12 +49,9 @@ class DepthwiseConv2d(nn.Conv2d):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        plain = input.device.type != "cpu" or not torch.is_grad_enabled()
-        if (
-            plain
-            or self.weight.dtype in (torch.bfloat16, torch.float16)
-            or has_torch_function((input,))
-        ):
+        narrow = self.weight.dtype in (torch.bfloat16, torch.float16)
+        plain = input.device.type != "cpu" or not torch.is_grad_enabled() or narrow
+        if plain or has_torch_function((input,)):
             return super().forward(input)
         with torch.autocast("cpu", enabled=False):
             x = input if input.dtype == torch.float64 else input.float()
